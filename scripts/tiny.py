@@ -12,6 +12,8 @@ from transformers.modeling_utils import PreTrainedModel
 from transformers.models.auto import modeling_auto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
+from scripts.seen.changes import merged
+
 __all__ = ["VOCABULARY", "Family", "families", "part_of", "scaled", "small_changes", "tiny"]
 
 VOCABULARY = 97
@@ -73,11 +75,29 @@ _QWEN4_EXP: dict[str, Any] = {
     "indexer_compress_ratio": 4,
     "layer_types": ["linear_attention", "full_attention"],
 }
-# What single families need besides.
+_EXPERTS: dict[str, Any] = {"num_experts": 4, "top_k_experts": 2, "moe_intermediate_size": 48}
+_SHARING: dict[str, Any] = {
+    "hidden_size_per_layer_input": 0,
+    "vocab_size_per_layer_input": 0,
+    "num_kv_shared_layers": 2,
+}
+# What single families, or one of their classes, need besides.
 _ODD: dict[str, dict[str, Any]] = {
     "bamba": {"attn_layer_indices": [1]},
+    "bros": {"hidden_size": 128},
     "cohere_compass_text": _turned_by_kind(full_attention=1, sliding_attention=1),
     "cosmos3_edge_text": _turned(2, 1, 1),
+    "dia": {
+        "decoder_config": {
+            "cross_hidden_size": 32,
+            "cross_num_attention_heads": 4,
+            "cross_head_dim": 8,
+            "cross_num_key_value_heads": 4,
+            "num_key_value_heads": 2,
+        },
+    },
+    "diffusion_gemma": {"text_config": _EXPERTS},
+    "diffusion_gemma_text": _EXPERTS,
     "dbrx": {"attn_config": {"kv_n_heads": 2, "rope_theta": 1e4, "clip_qkv": 8}},
     "deepseek_ocr2_text": {
         "mlp_layer_types": ["dense", "sparse"],
@@ -88,10 +108,15 @@ _ODD: dict[str, dict[str, Any]] = {
     "deepseek_v2": {"num_experts_per_tok": 2, "n_routed_experts": 4, "n_group": 1, "topk_group": 1},
     "dots1": {"n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2},
     "ernie4_5_vl_moe_text": {"moe_intermediate_size": [48, 48], **_turned(1, 1, 2)},
+    "ReformerForMaskedLM": {"is_decoder": False},
+    "T5GemmaEncoderModel": {"is_encoder_decoder": False},
     "esm": {"vocab_size": VOCABULARY, "pad_token_id": 1, "mask_token_id": 5},
     "falcon_h1": {"mamba_d_ssm": 64},
+    "gemma4_assistant": {"text_config": _SHARING},
+    "gemma4_unified_assistant": {"text_config": _SHARING},
     "glm5_next_text": {"index_topk": 16, "qk_rope_head_dim": 0, "head_dim": 0},
     "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
+    "gradium_phonon_tts": {"flow_head_config": {"condition_dim": 32}},
     "granitemoehybrid": {"layer_types": ["mamba", "attention"], "num_hidden_layers": 2},
     "hunyuan_vl_text": _turned(1, 1, 1, 1),
     "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "use_mamba_kernels": False},
@@ -103,6 +128,9 @@ _ODD: dict[str, dict[str, Any]] = {
     "mistral4": {"head_dim": 16},
     "mobilebert": {"intra_bottleneck_size": 32, "hidden_size": 32, "embedding_size": 32},
     "neomme": _turned_by_kind(full_attention=0.5, sliding_attention=1),
+    "pix2struct_text_model": {"initializer_range": 0.02},
+    "pocket_tts": {"flow_head_config": {"condition_dim": 32}},
+    "qwen3_omni_moe_talker_text": {"shared_expert_intermediate_size": 48},
     "qwen4_exp": _QWEN4_EXP,
     "qwen4_exp_text": _QWEN4_EXP,
     "reformer": {
@@ -111,6 +139,9 @@ _ODD: dict[str, dict[str, Any]] = {
         "lsh_attn_chunk_length": 16,
         "local_attn_chunk_length": 16,
     },
+    "step3p5": {"sliding_window": 4},
+    "step3p7": {"text_config": {"sliding_window": 4}},
+    "t5gemma2_encoder": {"text_config": {"dropout_rate": 0.0}},
     "xmod": {"default_language": "en_XX"},
     # With one layer of attention, its tied weights have no second one.
     "zamba": {
@@ -197,7 +228,8 @@ def tiny(family: Family, *, seed: int = 7, scale: float = 8.0) -> PreTrainedMode
     torch.manual_seed(seed)
     model_class = getattr(importlib.import_module("transformers"), family.model_class)
     # A family of several parts may have a model of its text part alone, with that part's configuration.
-    return scaled(model_class(_small(model_class.config_class, _ODD.get(family.name, {}))).float().eval(), scale)
+    odd = merged(_ODD.get(family.name, {}), _ODD.get(family.model_class, {}))
+    return scaled(model_class(_small(model_class.config_class, odd)).float().eval(), scale)
 
 
 def scaled(model: PreTrainedModel, scale: float) -> PreTrainedModel:
@@ -217,7 +249,11 @@ def scaled(model: PreTrainedModel, scale: float) -> PreTrainedModel:
 
 
 def _small(config_class: Any, odd: dict[str, Any]) -> PreTrainedConfig:
-    return config_class(**{**small_changes(config_class()), **odd})
+    try:
+        usual = config_class()
+    except Exception:  # its own defaults may contradict each other
+        usual = config_class(**odd)
+    return config_class(**merged(small_changes(usual), odd))
 
 
 def small_changes(usual: PreTrainedConfig) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from attention_viz.recording.towers import mixer_labels
 from attention_viz.recording.twin import Twin
 from attention_viz.recording.weights.unchanged import changed
 from attention_viz.trace.kept import LayerNumber
-from attention_viz.trace.trace import Trace
+from attention_viz.trace.trace import Trace, TracePart
 from attention_viz.trace.trace_data import behind
 
 if TYPE_CHECKING:
@@ -342,6 +342,11 @@ def check_model(model: "AttentionModel", trace: Trace) -> None:
 def run_of(trace: Trace) -> ModelRun:
     """Return the run behind a trace, without its model."""
     run = behind(trace).run
+    if isinstance(trace, TracePart):
+        raise TraceError(
+            f"this analysis needs all heads and rows, but this trace keeps only {trace.part}; trace the text without "
+            "heads= and queries="
+        )
     if not isinstance(run, ModelRun):
         raise TraceError(
             "this analysis needs a trace with its model, but this one comes from a file or another trace; trace the "

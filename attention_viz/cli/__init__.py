@@ -16,15 +16,12 @@ from typing import Any
 from click import shell_completion
 
 from attention_viz.cli.arguments import COMPLETE
+from attention_viz.cli.exits import INTERRUPTED, PIPE_CLOSED, code_of
 from attention_viz.cli.output import one_line, report
 from attention_viz.cli.program import PROGRAM, program, run
 from attention_viz.errors import AttentionVizError, AttentionVizWarning
 
 __all__ = ["main"]
-
-REFUSED = 1
-# What a shell reports of a program that ended by a signal is 128 and the signal's number: SIGINT has 2, SIGPIPE 13.
-INTERRUPTED, PIPE_CLOSED = 130, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the words after the program's name; by default `sys.argv`'s.
 
     Returns:
-        The exit code: 0 success, 1 an error or a failed check, 2 wrong usage, 130 Ctrl-C, 141 closed pipe.
+        The exit code, one of `exits.MEANINGS`.
     """
     with _interrupts() as interrupts, _warnings_on_a_line():
         try:
@@ -50,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if not isinstance(error, AttentionVizError):
                 raise
             report(f"attention-viz: {one_line(str(error))}")
-            return REFUSED
+            return code_of(error)
 
 
 def _run(argv: Sequence[str] | None) -> int:

@@ -5,6 +5,7 @@ import sys
 from types import SimpleNamespace
 
 from attention_viz.cli.arguments import command, option, port
+from attention_viz.cli.exits import INTERNAL, SUCCESS
 from attention_viz.cli.output import report
 from attention_viz.cli.server import HOME, exit_on_signals, new_teacher_key, start, stop, wait_until_healthy
 from attention_viz.errors import AttentionVizError
@@ -48,7 +49,7 @@ def app(arguments: SimpleNamespace) -> int:
         if key:
             report(f"Teacher's key for /class: {key}")
         report("Press Ctrl-C to stop it.")
-        return server.wait()
+        return INTERNAL if server.wait() else SUCCESS
     finally:
         stop(server)
 

@@ -168,4 +168,7 @@ STREAM = option(
     "NAME",
     "attention type of an encoder–decoder: encoder, decoder or cross; mixer for layers without a softmax",
 )
+TEXT_FORMAT = option(
+    "--format", None, "sentences, or one JSON object", type=click.Choice(["text", "json"]), default="text"
+)
 FORMAT = option("--format", None, "output format", type=click.Choice(list(FORMATS)), default="table")

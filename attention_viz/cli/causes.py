@@ -1,20 +1,17 @@
 """Commands that explain a number or compare runs."""
 
-import math
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import click
 
+from attention_viz.cli.answers.answer import Answer
 from attention_viz.cli.arguments import FORMAT, STREAM, command, inputs, model, option, place, placing, top
 from attention_viz.cli.given import given, model_behind, pretrained, report_without, trace_of
-from attention_viz.cli.output import report, show, show_with_origin
-from attention_viz.errors import AttentionVizError
+from attention_viz.cli.output import print_answer, report, show
 
 if TYPE_CHECKING:
-    from attention_viz.circuits.asked import Score
-    from attention_viz.trace.tokens import Tokens
-    from attention_viz.trace.trace import Trace
+    from collections.abc import Callable
 
 _MARY = "When Mary and John went to the store, John gave a drink to"
 _TOKEN = option("--token", "WORD", "the candidate next word", required=True)
@@ -56,17 +53,18 @@ def compare(arguments: SimpleNamespace) -> int:
     (one,), model = given(arguments)
     two, _ = trace_of(arguments, arguments.other, arguments.other_trace, one, model, "--other")
     texts = {"text": one.provenance.text, "other": two.provenance.text}
-    origin: dict[str, object] = {"model": one.provenance.model, **texts}
+    facts: dict[str, object] = {**texts}
     if where[0] is None:
         table = av.head_divergences(one, two, stream=arguments.stream, align=arguments.align)
         ranked = table.reset_index()
     else:
         found = av.compare(one, two, *where, stream=arguments.stream, align=arguments.align)
-        origin["divergence"] = found.mean
+        facts["divergence"] = found.mean
         table = found.table()
         ranked = table.sort_values("difference", key=abs, ascending=False, kind="stable", na_position="last")
-    origin |= {str(name): one for name, one in table.attrs.items()}
-    show_with_origin(origin, ranked.head(arguments.top), arguments.format)
+    facts |= {str(name): value for name, value in table.attrs.items()}
+    name = one.provenance.model if one.provenance.model == two.provenance.model else None
+    show(Answer("compare", name, facts, ranked.head(arguments.top)), arguments.format)
     return 0
 
 
@@ -89,6 +87,7 @@ def compare(arguments: SimpleNamespace) -> int:
 def why(arguments: SimpleNamespace) -> int:
     """Print the contributions to a number, largest first."""
     import attention_viz as av
+    from attention_viz.cli.answers.asking import contributions, score_of
 
     score = [getattr(arguments, name) for name in ("layer", "head", "query", "key")]
     asks_score = any(one is not None for one in score)
@@ -96,28 +95,18 @@ def why(arguments: SimpleNamespace) -> int:
         raise click.UsageError("give --token, or --layer, --head, --query and --key together")
     (read,), loaded = given(arguments)
     model, (made,) = model_behind(arguments, [read], loaded)
-    if asks_score:
-        stream = made.attention_stream(arguments.stream)
-        query = _position(made.query_tokens(stream), arguments.query)
-        key = _position(made.key_tokens(stream), arguments.key)
-        asked = av.Score(arguments.layer, arguments.head, query, key, arguments.stream, arguments.relative)
-    else:
-        asked = av.Logit(arguments.token, arguments.position, arguments.against)
-    found = av.decompose(model, made, asked)
-    if isinstance(asked, av.Score) and _is_blocked(made, asked):
-        report("The mask blocks this pair, so its weight is 0 whatever its score")
-    origin = {
-        "of": str(asked),
-        "model": made.provenance.model,
-        "text": made.provenance.text,
-        "total": found.total,
-        "remainder": found.remainder if arguments.format == "json" else f"{found.remainder:.1e}",
-        "held": found.held,
-        "position_bias": found.position_bias or None,
-        "softcap": found.softcap,
-    }
-    largest = found.table.groupby("side", sort=False).head(arguments.top)
-    show_with_origin(origin, largest, arguments.format)
+    asked = (
+        score_of(
+            made,
+            *(arguments.layer, arguments.head),
+            (arguments.query, arguments.key),
+            arguments.stream,
+            relative=arguments.relative,
+        )
+        if asks_score
+        else av.Logit(arguments.token, arguments.position, arguments.against)
+    )
+    print_answer(contributions(model, made, asked, arguments.top), arguments.format)
     return 0
 
 
@@ -150,9 +139,8 @@ def circuits(arguments: SimpleNamespace) -> int:
         found = av.compositions(model, arguments.stream, into=[place])
         largest = found[["q", "k", "v"]].max(axis=1).sort_values(ascending=False, kind="stable")
         table = found.loc[largest.index[: arguments.top]]
-    for name, why in found.attrs["missing"].items():
-        report(f"{name}: {why}")
-    show(table, arguments.format)
+    notes = [f"{name}: {why}" for name, why in found.attrs["missing"].items()]
+    print_answer(Answer("circuits", model.name, table=table, notes=notes), arguments.format)
     return 0
 
 
@@ -177,7 +165,7 @@ def circuits(arguments: SimpleNamespace) -> int:
 def effects(arguments: SimpleNamespace) -> int:
     """Print each head's ablation effect, largest first."""
     import attention_viz as av
-    from attention_viz.circuits.patching.effects import mean_effects
+    from attention_viz.cli.answers.asking import head_effects
 
     if arguments.probability and arguments.against is not None:
         raise click.UsageError("argument --probability: it takes no second word, so leave out --against")
@@ -188,24 +176,12 @@ def effects(arguments: SimpleNamespace) -> int:
         if arguments.probability
         else av.Logit(arguments.token, arguments.position, arguments.against)
     )
-    tables = [
-        av.effects(
-            model,
-            one,
-            asked,
-            to=arguments.to,
-            stream=arguments.stream,
-            report=lambda done, of, text=at: report(f"text {text} of {len(traces)}: {done} of {of} heads done"),
-        )
-        for at, one in enumerate(traces, start=1)
-    ]
-    table = mean_effects(tables)
-    origin = {
-        "model": model.name,
-        **({"text": traces[0].provenance.text} if len(traces) == 1 else {"texts": len(traces)}),
-        **{str(name): one for name, one in table.attrs.items()},
-    }
-    show_with_origin(origin, table.head(arguments.top).reset_index(), arguments.format)
+
+    def progress(text: int) -> "Callable[[int, int], None]":
+        return lambda done, of: report(f"text {text} of {len(traces)}: {done} of {of} heads done")
+
+    found = head_effects(model, traces, asked, arguments.to, arguments.stream, arguments.top, progress)
+    show(found, arguments.format)
     return 0
 
 
@@ -235,47 +211,24 @@ def effects(arguments: SimpleNamespace) -> int:
 def patch(arguments: SimpleNamespace) -> int:
     """Print the effects of patching, largest first."""
     import attention_viz as av
+    from attention_viz.cli.answers.asking import patches
 
     (read,), loaded = given(arguments)
     second, loaded = trace_of(arguments, arguments.other, arguments.other_trace, read, loaded, "--other")
     model, (text, other) = model_behind(arguments, [read, second], loaded)
     asked = av.Logit(arguments.token, arguments.position, arguments.against)
-    table = av.patch(
+    found = patches(
         model,
         text,
         other,
         asked,
+        arguments.top,
+        lambda done, of: report(f"{done} of {of} runs done"),
         direction=arguments.direction,
         parts=arguments.parts,
         by=arguments.by,
         aligned=arguments.aligned,
         confirm=arguments.confirm,
-        report=lambda done, of: report(f"{done} of {of} runs done"),
     )
-    origin = {
-        "of": str(asked),
-        "model": model.name,
-        "text": text.provenance.text,
-        "other": other.provenance.text,
-        **{str(name): one for name, one in table.attrs.items()},
-    }
-    # Those that were not run come last, by their estimates.
-    ranked = table.assign(_run=table["effect"].abs(), _guess=table["estimate"].abs())
-    ranked = ranked.sort_values(["_run", "_guess"], ascending=False).drop(columns=["_run", "_guess"])
-    show_with_origin(origin, ranked.head(arguments.top).reset_index(), arguments.format)
+    show(found, arguments.format)
     return 0
-
-
-def _is_blocked(trace: "Trace", asked: "Score") -> bool:
-    row = trace.attention(asked.layer, asked.stream).head(asked.head).rows(slice(asked.query, asked.query + 1))
-    return float(row.masked[0, asked.key]) == -math.inf
-
-
-def _position(tokens: "Tokens", asked: str) -> int:
-    if asked.isascii() and asked.isdigit():
-        return int(asked)
-    found = [pieces[-1] for pieces in tokens.places(asked)]
-    if len(found) == 1:
-        return found[0]
-    phrase = ", ".join(map(str, found))
-    raise AttentionVizError(f"the word “{asked}” is at positions {phrase}; choose one of them")

@@ -1,16 +1,18 @@
 """Commands that print a library result."""
 
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import click
 
+from attention_viz.cli.answers.answer import Answer
 from attention_viz.cli.arguments import (
     COMPLETE,
     FORMAT,
     MODEL,
     STREAM,
     TEXT,
+    TEXT_FORMAT,
     argument,
     command,
     inputs,
@@ -20,13 +22,10 @@ from attention_viz.cli.arguments import (
     placing,
     top,
 )
+from attention_viz.cli.exits import FAILED_CHECK, SUCCESS
 from attention_viz.cli.files import ENDINGS, check_target, part_of, write
 from attention_viz.cli.given import given, given_text, model_behind, model_of, shown, whole
-from attention_viz.cli.output import one_line, report, show, show_pairs
-from attention_viz.errors import AttentionVizError
-
-if TYPE_CHECKING:
-    import pandas
+from attention_viz.cli.output import print_answer, report, show, show_pairs
 
 _EXAMPLE = "The bank of the river was flooded"
 
@@ -90,25 +89,10 @@ def trace(arguments: SimpleNamespace) -> int:
 )
 def findings(arguments: SimpleNamespace) -> int:
     """Print a text's findings; several texts' with their text."""
-    import pandas
-
-    import attention_viz as av
-    from attention_viz.analysis.findings.findings import none_because
+    from attention_viz.cli.answers.asking import findings_in
 
     traces, _ = given(arguments)
-    columns = ["finding", "strength", "kind", "stream", "layer", "head", "query", "key", "effect", "word", "rival"]
-    found = [(trace, av.findings(trace, arguments.top)) for trace in traces]
-    for trace, some in found:
-        if not some:
-            report(f"no findings in “{one_line(trace.provenance.text or '')}”: {none_because(trace)}")
-    rows = [
-        (trace.provenance.text, one.text, *(getattr(one, name) for name in columns[1:]))
-        for trace, some in found
-        for one in some
-    ]
-    table = pandas.DataFrame(rows, columns=["text", *columns])
-    table["effect"] = table["effect"].astype(object).where(table["effect"].notna(), None)
-    show(table if len(traces) > 1 else table.drop(columns="text"), arguments.format)
+    print_answer(findings_in(traces, arguments.top), arguments.format)
     return 0
 
 
@@ -136,6 +120,7 @@ def heads(arguments: SimpleNamespace) -> int:
     """Print heads' metrics, largest of the first on top."""
     import attention_viz as av
     from attention_viz.analysis.head_table import COUNT, RANDOM
+    from attention_viz.cli.answers.asking import heads_of
 
     known = [*av.METRICS, *([RANDOM] if arguments.repeated_random else [])]
     names: list[str] = [] if arguments.metric is None else [one.strip() for one in arguments.metric.split(",")]
@@ -148,36 +133,12 @@ def heads(arguments: SimpleNamespace) -> int:
     traces, model = given(arguments)
     if arguments.repeated_random:
         _, traces = model_behind(arguments, traces, model)
-    asked = traces[0] if len(traces) == 1 else traces
-    table = av.head_table(asked, arguments.stream, repeated_random=arguments.repeated_random)
-    for name in names:
-        if name not in table:
-            why = table.attrs["missing"].get(name, "it is a metric of layers without a softmax; add --stream mixer")
-            raise AttentionVizError(f"can't show {name}: {why}")
-    if names:
-        table = table.sort_values(by=names[0], ascending=False, kind="stable")
-        # Who asks for the test wants to see it, named or not.
-        asked_for: dict[str, None] = dict.fromkeys([*names, *([RANDOM] if arguments.repeated_random else [])])
-        kept = [name + ending for name in asked_for for ending in ("", "_spread", "_error", COUNT)]
-        table = table[[name for name in kept if name in table]].head(arguments.top or len(table))
-    shown = table.reset_index()
-    show(_without_counts(shown, ranked=bool(names)) if arguments.format == "table" else shown, arguments.format)
+    found = heads_of(traces, names, arguments.top, arguments.stream, repeated_random=arguments.repeated_random)
+    if arguments.format == "table" and found.table is not None:
+        counts = [name for name in found.table if str(name).endswith(COUNT)]
+        found = replace(found, table=found.table.drop(columns=counts))
+    print_answer(found, arguments.format)
     return 0
-
-
-def _without_counts(table: "pandas.DataFrame", *, ranked: bool) -> "pandas.DataFrame":
-    from attention_viz.analysis.head_table import COUNT, few_behind
-    from attention_viz.analysis.metrics import METRICS
-
-    if none := [name for name in METRICS if name in table and table[name].isna().to_numpy().all()]:
-        report(f"These metrics have no value, because no token qualifies for them: {', '.join(none)}")
-    for name, why in table.attrs["missing"].items():
-        if name in METRICS and name not in table and not ranked:
-            report(f"No {name}: {why}")
-    if few := few_behind(table):
-        said = ", ".join(f"{name} on {count}" for name, count in few.items())
-        report(f"Few tokens qualify for these metrics, so treat the means with care: {said}")
-    return table.drop(columns=[name for name in table if str(name).endswith(COUNT)])
 
 
 @command(
@@ -192,11 +153,11 @@ def _without_counts(table: "pandas.DataFrame", *, ranked: bool) -> "pandas.DataF
 )
 def find(arguments: SimpleNamespace) -> int:
     """Print the heads that link two words."""
-    import attention_viz as av
+    from attention_viz.cli.answers.asking import heads_between
 
     (made,), _ = given(arguments)
-    found = av.find_heads(made, query=arguments.query, key=arguments.key, stream=arguments.stream)
-    show(found.head(arguments.top), arguments.format)
+    found = heads_between(made, arguments.query, arguments.key, arguments.stream, arguments.top)
+    print_answer(found, arguments.format)
     return 0
 
 
@@ -223,16 +184,22 @@ def completion(arguments: SimpleNamespace) -> int:
     argument("model", MODEL),
     option("--text", "TEXT", f"{TEXT}; by default one that suits the model"),
     *placing(),
-    note="The exit code is 1 if either error exceeds the bound.",
+    TEXT_FORMAT,
+    note=f"The exit code is {FAILED_CHECK} if either error exceeds the bound.",
 )
 def verify(arguments: SimpleNamespace) -> int:
-    """Print our error; return 1 if too large."""
+    """Print our error; return a failed check if it is too large."""
+    from attention_viz.cli.answers.asking import fidelity_facts
     from attention_viz.sources import CATALOGUE
 
     known = CATALOGUE.get(arguments.model)
     own = known.examples[0] if known and known.examples else _EXAMPLE
     text = own if arguments.text is None else given_text(arguments.text)
-    fidelity = model_of(arguments.model, arguments).verify(text)
+    model = model_of(arguments.model, arguments)
+    fidelity = model.verify(text)
+    if arguments.format == "json":
+        show(Answer("verify", model.name, {"text": text, **fidelity_facts(fidelity)}), "json")
+        return SUCCESS if fidelity.ok else FAILED_CHECK
     show_pairs(
         {
             "output_error": _measured(fidelity.output_error),
@@ -243,7 +210,7 @@ def verify(arguments: SimpleNamespace) -> int:
             "ok": "yes" if fidelity.ok else "no",
         }
     )
-    return 0 if fidelity.ok else 1
+    return SUCCESS if fidelity.ok else FAILED_CHECK
 
 
 def _measured(error: float | None) -> str:
@@ -271,7 +238,7 @@ def _measured(error: float | None) -> str:
 )
 def models(arguments: SimpleNamespace) -> int:
     """Print the catalogue, or download models."""
-    from attention_viz.sources import catalogue
+    from attention_viz.cli.answers.asking import catalogue_answer
 
     names = [name for name in (arguments.install, *arguments.more) if name]
     if arguments.more and arguments.install is None:
@@ -282,5 +249,5 @@ def models(arguments: SimpleNamespace) -> int:
         for name in names or installable(here=arguments.install is None):
             install(name, report)
         return 0
-    show(catalogue().reset_index(), arguments.format)
+    show(catalogue_answer(), arguments.format)
     return 0

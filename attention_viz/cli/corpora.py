@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from attention_viz.cli.answers.answer import Answer
 from attention_viz.cli.arguments import FORMAT, MODEL, argument, command, count, option, places
 from attention_viz.cli.given import model_of, pretrained
 from attention_viz.cli.output import report, show
@@ -66,11 +67,11 @@ def scan(arguments: SimpleNamespace) -> int:
         # One that can't be read is refused before a model is loaded, which may take minutes.
         next(corpus.texts() if corpus.picture is None else corpus.pairs(), None)
     scan_progress = _ScanProgress()
+    loaded = model_of(arguments.model, arguments, alone=arguments.picture is None)
+    model = pretrained(arguments.model, arguments, loaded)
     try:
         found = av.scan(
-            pretrained(
-                arguments.model, arguments, model_of(arguments.model, arguments, alone=arguments.picture is None)
-            ),
+            model,
             corpus,
             arguments.out,
             engine=arguments.engine,
@@ -94,7 +95,7 @@ def scan(arguments: SimpleNamespace) -> int:
     if arguments.site is not None:
         report(f"Wrote {found.site(arguments.site)}")
     shown = ["stream", "layer", "head", "role", "score", "label"]
-    show(found.heads.filter(items=shown), arguments.format)
+    show(Answer("scan", model.name, table=found.heads.filter(items=shown)), arguments.format)
     return 0
 
 

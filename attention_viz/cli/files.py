@@ -139,11 +139,12 @@ def _parquet(trace: "Trace", path: Path, part: FilePart) -> None:
 
 
 def _html(trace: "Trace", path: Path, part: FilePart) -> None:
-    from attention_viz.explorer import explore
+    from attention_viz.explorer.page import ExplorerPage, opening_of
 
     first = part.layers[0] if part.layers else None
     layer = first if part.layer is None else part.layer
-    explore(trace, stream=part.stream, layer=layer, head=part.head or 0, layers=part.layers).save_html(path)
+    opening = opening_of(trace, stream=part.stream, layer=layer, head=part.head or 0, layers=part.layers)
+    ExplorerPage(trace, opening).save_html(path)
 
 
 def _svg(trace: "Trace", path: Path, part: FilePart) -> None:

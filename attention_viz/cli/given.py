@@ -44,10 +44,10 @@ def given(
 
 def report_without(models: "Mapping[str, Mapping[str, KeptLayers]]") -> None:
     """Report a hybrid's layers without softmax attention."""
-    for name, streams in models.items():
-        for stream, kept in streams.items():
-            if kept.note:
-                report(f"{name}: {kept.note}{f' in the {stream}' * (len(streams) > 1)}")
+    from attention_viz.cli.answers.asking import notes_without
+
+    for note in notes_without(models):
+        report(note)
 
 
 def shown(arguments: SimpleNamespace, target: str | None = None) -> "Trace | None":

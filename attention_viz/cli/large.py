@@ -1,13 +1,11 @@
 """The command for models that may not fit."""
 
-from dataclasses import fields
 from types import SimpleNamespace
 
-import click
-
-from attention_viz.cli.arguments import MODEL, argument, command, count, option, placing
+from attention_viz.cli.arguments import MODEL, TEXT_FORMAT, argument, command, count, option, placing
+from attention_viz.cli.exits import FAILED_CHECK, SUCCESS
 from attention_viz.cli.given import placed
-from attention_viz.cli.output import one_line
+from attention_viz.cli.output import one_line, show
 
 
 @command(
@@ -16,19 +14,17 @@ from attention_viz.cli.output import one_line
     argument("model", MODEL),
     option("--tokens", "N", "length of the text to be traced", type=count, default=1_000),
     *placing(),
-    option("--format", None, "sentences, or one JSON object", type=click.Choice(["text", "json"]), default="text"),
-    note="The exit code is 1 if the model doesn't fit.",
+    TEXT_FORMAT,
+    note=f"The exit code is {FAILED_CHECK} if the model doesn't fit.",
 )
 def plan(arguments: SimpleNamespace) -> int:
-    """Print a plan; return 1 if the model doesn't fit."""
+    """Print a plan; return a failed check if the model doesn't fit."""
     import attention_viz as av
+    from attention_viz.cli.answers.asking import plan_answer
 
     found = av.load_plan(arguments.model, tokens=arguments.tokens, **placed(arguments))
     if arguments.format == "json":
-        import json
-
-        values = {one.name: getattr(found, one.name) for one in fields(found)}
-        print(json.dumps({**values, "trace_per_1000": found.trace_per_1000, "fits": found.fits}, indent=2))
+        show(plan_answer(found), "json")
     else:
         print("\n".join(map(one_line, str(found).splitlines())))
-    return 1 if found.fits is False else 0
+    return FAILED_CHECK if found.fits is False else SUCCESS

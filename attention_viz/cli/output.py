@@ -6,35 +6,48 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from attention_viz.cli.answers.answer import plain
+
 if TYPE_CHECKING:
     import pandas
 
+    from attention_viz.cli.answers.answer import Answer
+
 # A column of the tokenizer's own pieces, and the one that holds them as people read them.
 _READ_AS = {"token": "written", "query_token": "query_written", "key_token": "key_written"}
+# Less than this has no digit among four decimals.
+_TINY = 5e-5
 
 
-def show(table: "pandas.DataFrame", form: str) -> None:
-    """Print a table in one of `FORMATS`."""
-    _put(FORMATS[form](table))
+def show(answer: "Answer", form: str) -> None:
+    """Print an answer in one of `FORMATS`; in CSV, its facts go to standard error."""
+    if form == "json":
+        from attention_viz.cli.answers.answer import envelope
+
+        _put(json.dumps(envelope(answer), indent=2, allow_nan=False) + "\n")
+        return
+    facts = {"model": answer.model, **answer.facts} if answer.facts else {}
+    lines = "".join(f"{name}: {_fact(value)}\n" for name, value in facts.items() if value is not None)
+    assert answer.table is not None
+    if form == "csv":
+        if lines:
+            report(lines.rstrip("\n"))
+        _put(_csv(answer.table))
+    else:
+        _put(f"{lines}\n{_table(answer.table)}" if lines else _table(answer.table))
+
+
+def print_answer(answer: "Answer", form: str) -> None:
+    """Print an answer; its notes are in JSON, else on standard error."""
+    for note in answer.notes if form != "json" else ():
+        report(one_line(note))
+    show(answer, form)
 
 
 def show_pairs(pairs: Mapping[str, str]) -> None:
     """Print one name and value per line."""
     width = max(map(len, pairs))
     _put("".join(f"{name:{width}}  {value}\n" for name, value in pairs.items()))
-
-
-def show_with_origin(origin: Mapping[str, Any], table: "pandas.DataFrame", form: str) -> None:
-    """Print table and origin: above, in JSON, or on standard error (CSV)."""
-    lines = "".join(f"{name}: {_cell(value)}\n" for name, value in origin.items() if value is not None)
-    if form == "json":
-        facts = {name: _finite_or_none(_plain(value)) for name, value in origin.items()}
-        _put(json.dumps({**facts, "rows": json.loads(_json(table))}, indent=2, allow_nan=False) + "\n")
-    elif form == "csv":
-        report(lines.rstrip("\n"))
-        _put(_csv(table))
-    else:
-        _put(f"{lines}\n{_table(table)}")
 
 
 def report(message: str) -> None:
@@ -76,13 +89,20 @@ def _for_eyes(table: "pandas.DataFrame") -> "pandas.DataFrame":
     return table
 
 
+def _fact(value: Any) -> str:
+    """Write a fact; a number too small for four decimals, such as a remainder, by its first two digits."""
+    tiny = isinstance(value, float) and 0 < abs(value) < _TINY
+    return f"{value:.1e}" if tiny else _cell(value)
+
+
 def _cell(value: Any) -> str:
-    plain = _plain(value)
-    if plain is None:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if (found := plain(value)) is None:
         return ""
-    if isinstance(plain, bool):
-        return "yes" if plain else "no"
-    return f"{plain:.4f}" if isinstance(plain, float) else one_line(str(plain))
+    if isinstance(found, bool):
+        return "yes" if found else "no"
+    return f"{found:.4f}" if isinstance(found, float) else one_line(str(found))
 
 
 def _csv(table: "pandas.DataFrame") -> str:
@@ -95,28 +115,10 @@ def _csv_cell(value: Any) -> str:
     # What a spreadsheet takes for a formula is known in one place only.
     from attention_viz.trace.export import inert
 
-    plain = _finite_or_none(_plain(value))
-    if isinstance(plain, str):
-        return '"' + inert(plain).replace('"', '""') + '"'
-    return "" if plain is None else str(plain)
+    found = plain(value)
+    if isinstance(found, str):
+        return '"' + inert(found).replace('"', '""') + '"'
+    return "" if found is None else str(found)
 
 
-def _json(table: "pandas.DataFrame") -> str:
-    """Return one object per row, in ASCII; NaN is null."""
-    columns = {str(name): [_finite_or_none(_plain(value)) for value in table[name]] for name in table.columns}
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return json.dumps(rows, indent=2, allow_nan=False) + "\n"
-
-
-def _plain(value: Any) -> Any:
-    """Convert numpy values to Python's; pandas' empty cells to None."""
-    if type(value).__name__ == "NAType":
-        return None
-    return value.item() if hasattr(value, "item") else value
-
-
-def _finite_or_none(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-FORMATS = {"table": _table, "csv": _csv, "json": _json}
+FORMATS = ("table", "csv", "json")

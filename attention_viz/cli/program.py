@@ -6,11 +6,14 @@ import click
 
 from attention_viz import __version__
 from attention_viz.cli import causes, commands
+from attention_viz.cli.agents.command import mcp
 from attention_viz.cli.app import app
 from attention_viz.cli.corpora import scan
 from attention_viz.cli.course import course
+from attention_viz.cli.exits import USAGE
 from attention_viz.cli.large import plan
 from attention_viz.cli.output import one_line, report
+from attention_viz.cli.schemas import schema
 
 PROGRAM = "attention-viz"
 
@@ -22,8 +25,8 @@ class _InOrder(click.Group):
 
 program = _InOrder(
     help="See what attention in a transformer really computes.",
-    epilog="attention-viz COMMAND --help describes one command. Exit codes: 0 success, 1 an error or a failed check, "
-    "2 wrong usage.",
+    epilog="attention-viz COMMAND --help describes one command. Exit codes: 0 success, 1 internal error, "
+    "2 wrong usage, 3 refused, 4 not found, 5 failed check.",
     no_args_is_help=False,
     options_metavar="[--help] [--version]",
     subcommand_metavar="COMMAND ...",
@@ -33,7 +36,7 @@ click.version_option(__version__, message="%(prog)s %(version)s")(program)
 for one in (
     *(app, commands.trace, commands.findings, commands.heads, commands.find),
     *(causes.compare, causes.why, causes.effects, causes.patch, causes.circuits),
-    *(scan, course, commands.verify, plan, commands.models, commands.completion),
+    *(scan, course, commands.verify, plan, commands.models, mcp, schema, commands.completion),
 ):
     program.add_command(one)
 
@@ -50,4 +53,4 @@ def run(words: Sequence[str]) -> int:
             report(error.ctx.get_usage())
         path = error.ctx.command_path if error.ctx else PROGRAM
         report(f"{path}: error: {one_line(error.format_message())}")
-        return error.exit_code
+        return USAGE

@@ -115,7 +115,8 @@ class Corpus:
                 raise UnusableText(f"the folder {path} has no text files; add one or more of {known}")
             return found
         if not path.is_file():
-            raise UnusableText(f"the corpus {path} doesn't exist; name a file of {known}, a folder of them, or -")
+            why = f"the corpus {path} doesn't exist; name a file of {known}, a folder of them, or -"
+            raise UnusableText(why) from FileNotFoundError(path)
         if path.suffix.lower() not in _KINDS:
             raise UnusableText(f"the corpus {path} has an unknown ending; use one of {known}")
         return [path]

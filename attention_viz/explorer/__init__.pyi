@@ -1,5 +1,4 @@
 from .page import Explorer as Explorer
-from .page import explore as explore
 from .payload import Choice as Choice
 from .payload import id_of as id_of
 from .payload import is_long as is_long
@@ -30,3 +29,4 @@ from .source import style_sheet as style_sheet
 from .source import why_source as why_source
 from .terms import beginning_of as beginning_of
 from .terms import pack_head as pack_head
+from .widgets.showing import explore as explore

@@ -4,16 +4,17 @@ import base64
 import hashlib
 import html
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from attention_viz.analysis.measured import word_stream
 from attention_viz.errors import ShapeError
 from attention_viz.explorer.mixers import mixer_cells, pictures_of
 from attention_viz.explorer.payload import Choice, is_long, pack
 from attention_viz.explorer.source import page_source, style_sheet
+from attention_viz.explorer.widgets.selection import Selection, checked
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.files.whole_file import write_whole
@@ -24,7 +25,7 @@ from attention_viz.views.style.wording import one_line
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["Explorer", "explore"]
+__all__ = ["Explorer", "ExplorerPage", "Opening", "opening_of"]
 
 _THEMES = ("auto", "light", "dark")
 # Of a text's beginning, in characters.
@@ -76,26 +77,74 @@ _PAGE = """<!DOCTYPE html>
 """
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False)
+class Opening:
+    """What an explorer opens on, and how its page is made."""
+
+    selection: Selection
+    theme: Literal["auto", "light", "dark"] = "auto"
+    layers: Collection[int] | None = None
+    progress: Progress | None = None
+
+
 class Explorer:
     """An interactive view of a trace; notebooks display it.
 
     Attributes:
-        payload: the trace as bytes for the browser.
-        theme: "light", "dark", or "auto" for the reader's system setting.
+        selection: the head on the screen and its pair: a dictionary with stream, layer (the model's number), head,
+            query and key (positions; None for the head's own pair). Assign a dictionary to change it; missing names
+            stay. A head that doesn't exist raises an error.
+        theme: "light", "dark", or "auto" for the notebook's theme or the reader's system setting.
         title: the page's title.
     """
 
-    payload: bytes
-    theme: Literal["auto", "light", "dark"]
-    title: str
+    selection: Any
+
+    def __init__(self, trace: "Trace", opening: Opening) -> None:
+        """Open on a head."""
+        self._trace, self._opening = trace, opening
+        self._page_data: tuple[Choice, bytes] | None = None
+        self._listeners = list[Callable[[Selection], object]]()
+        self.theme = opening.theme
+        text = one_line(trace.provenance.text or "", _LONGEST_TITLE)
+        self.title = " · ".join(part for part in (text, trace.provenance.model) if part)
 
     def __repr__(self) -> str:
-        """Return title and size."""
-        return f"<Explorer of {self.title!r}, {len(self.payload):,} bytes>"
+        """Return title and head."""
+        chosen = self.selection
+        pair = "" if chosen["query"] is None else f", query {chosen['query']}, key {chosen['key']}"
+        return f"<Explorer of {self.title!r}: {chosen['stream']}, layer {chosen['layer']}, head {chosen['head']}{pair}>"
+
+    def on_select(self, function: "Callable[[Selection], object]", *, remove: bool = False) -> None:
+        """Call a function with each new selection, of the reader's or of Python's; one call at a time.
+
+        Args:
+            function: takes the selection.
+            remove: whether to stop calling it.
+        """
+        if remove:
+            self._listeners.remove(function)
+        else:
+            self._listeners.append(function)
+
+    @property
+    def payload(self) -> bytes:
+        """The page's data: the trace as bytes, opened on the selection."""
+        choice = Choice(**self.selection)
+        if self._page_data is None or self._page_data[0] != choice:
+            self._page_data = choice, self._pack(choice)
+        return self._page_data[1]
+
+    def _pack(self, choice: Choice) -> bytes:
+        trace, layers, terms = self._trace, self._opening.layers, None
+        if layers is not None or is_long(trace, MOST_IN_A_FILE):
+            stream = self._opening.selection["stream"]
+            terms = [(choice.stream, choice.layer)] if layers is None else [(stream, one) for one in layers]
+        report = ahead("explore", *_size(trace, terms), self._opening.progress, "bytes")
+        return pack(trace, choice=choice, terms=terms, progress=report)
 
     def html(self) -> str:
-        """Return an offline HTML page, which allows no other host."""
+        """Return an offline HTML page, which allows no other host and opens on the selection."""
         style, script = _element_text(_PAGE_STYLE + style_sheet()), _element_text(page_source())
         own = f"script-src '{_digest(script)}'; style-src '{_digest(style)}'"
         policy = f"default-src 'none'; {own}; media-src blob:; img-src blob:"
@@ -119,6 +168,28 @@ class Explorer:
         """
         write_whole(path, self.html().encode())
 
+
+class ExplorerPage(Explorer):
+    """An explorer without a notebook's channel: it displays as its whole page."""
+
+    def __init__(self, trace: "Trace", opening: Opening) -> None:
+        """Open on a head."""
+        super().__init__(trace, opening)
+        self._selection = opening.selection
+
+    @property
+    def selection(self) -> Selection:
+        """The head that the page opens on."""
+        return self._selection
+
+    @selection.setter
+    def selection(self, wanted: Mapping[str, Any]) -> None:
+        found = checked(self._trace, self._selection, wanted)
+        if found != self._selection:
+            self._selection = found
+            for function in tuple(self._listeners):
+                function(found)
+
     def _repr_html_(self) -> str:
         """Return the page in its own frame, because the notebook's styles and scripts would clash."""
         return (
@@ -127,7 +198,7 @@ class Explorer:
         )
 
 
-def explore(
+def opening_of(
     trace: "Trace",
     *,
     stream: str | None = None,
@@ -136,49 +207,20 @@ def explore(
     theme: Literal["auto", "light", "dark"] = "auto",
     layers: Collection[int] | None = None,
     progress: Progress | None = None,
-) -> Explorer:
-    """Show a trace: arcs over its tokens, the grid of all heads, and one head as a matrix.
-
-    A long text, with more than some sixty million weights, includes the numbers of some layers only: their heads'
-    queries and keys, and one normaliser per row. The browser computes every weight from these, exact to 1e-5. The other
-    heads have a thumbnail. Work of more than ten seconds reports its size, expected time and progress on standard
-    error.
-
-    Args:
-        trace: the trace, with all its streams, layers and heads.
-        stream: the stream to open on; by default the first, or the words' beside an image. "mixer" has the layers
-            without a softmax.
-        layer: the layer to open on; by default the first kept one.
-        head: the head to open on.
-        theme: "light", "dark", or "auto" for the reader's system setting.
-        layers: for a long text, the layers of that stream to include numbers of; by default the one it opens on.
-            For 8,000 tokens, a layer of nine heads with d_k 64 takes some 25 MB.
-        progress: called with the finished share, from 0 to 1, after each layer, instead of lines on standard error; its
-            exceptions stop the work.
-
-    Raises:
-        TraceError: the stream or layer doesn't exist, or the layer isn't kept.
-        ShapeError: the head doesn't exist.
-        ValueError: the theme doesn't exist.
-    """
+) -> Opening:
+    """Return what an explorer opens on, as `explore` takes it."""
     if theme not in _THEMES:
         raise ValueError(f"unknown theme {theme!r}; choose {', '.join(_THEMES)}")
     stream = trace.stream(stream or word_stream(trace))
-    # A table's index has whole numbers of numpy's, which JSON knows nothing of.
-    layer, head = trace.layer_numbers(stream)[0] if layer is None else int(layer), int(head)
-    call = trace.attention(layer, stream)
-    heads = pictures_of(call) if isinstance(call, TokenMixer) else call.shape[0]
-    if not 0 <= head < heads:
+    layer = trace.layer_numbers(stream)[0] if layer is None else layer
+    before = {"stream": stream, "layer": layer, "head": head, "query": None, "key": None}
+    chosen = checked(trace, before, before)
+    call = trace.attention(chosen["layer"], stream)
+    if isinstance(call, TokenMixer) and chosen["head"] >= (heads := pictures_of(call)):
         raise ShapeError(f"layer {layer} of the {stream} has no head {head}; choose 0 to {heads - 1}")
-    text = one_line(trace.provenance.text or "", _LONGEST_TITLE)
-    title = " · ".join(part for part in (text, trace.provenance.model) if part)
-    terms = None
-    if layers is not None or is_long(trace, MOST_IN_A_FILE):
-        terms = [(stream, wanted) for wanted in ([layer] if layers is None else layers)]
-        for _, wanted in terms:
-            _ = trace.attention(wanted, stream)
-    report = ahead("explore", *_size(trace, terms), progress, "bytes")
-    return Explorer(pack(trace, choice=Choice(stream, layer, head), terms=terms, progress=report), theme, title)
+    for wanted in layers or ():
+        _ = trace.attention(wanted, stream)
+    return Opening(chosen, theme, layers, progress)
 
 
 def _size(trace: "Trace", terms: Collection[tuple[str, int]] | None) -> tuple[float, float]:

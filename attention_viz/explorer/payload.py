@@ -9,6 +9,7 @@ shown head.
 """
 
 import itertools
+import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Layer, Trace
 
-__all__ = ["ERROR", "LEVELS", "LONG", "Choice", "id_of", "is_long", "pack"]
+__all__ = ["ERROR", "LEVELS", "LONG", "Choice", "LaterPictures", "id_of", "is_long", "pack"]
 
 # With more weights than this a page waits for less where heads come as their terms: these are some ten megabytes.
 LONG = 24_000_000
@@ -62,11 +63,15 @@ class Choice:
         stream: "encoder", "decoder", "cross" or "mixer".
         layer: its number, the model's own.
         head: from 0.
+        query: the position of the pair's query; None for the head's own pair.
+        key: that of its key.
     """
 
     stream: str
     layer: int
     head: int
+    query: int | None = None
+    key: int | None = None
 
 
 def is_long(trace: "Trace", most: int | None = None) -> bool:
@@ -83,6 +88,7 @@ def pack(
     findings: "Sequence[Finding] | None" = None,
     progress: "Progress | None" = None,
     hosted: bool = False,
+    pictures: bool = True,
 ) -> bytes:
     """Pack the trace for the browser; equal traces give equal bytes.
 
@@ -91,6 +97,7 @@ def pack(
         terms: None for all weights; else pictures, with terms of these (stream, layer).
         progress: gets the share after each layer, 0 to 1.
         hosted: whether a host sends a mixer's heads one by one if there are many.
+        pictures: whether a long text's small pictures are included; else `LaterPictures` has them.
     """
     if terms is None:
         refuse_large(trace)
@@ -103,7 +110,9 @@ def pack(
             "queries": axes.add(in_sight(trace, trace.query_tokens(stream)), stream),
             "keys": axes.add(in_sight(trace, trace.key_tokens(stream)), stream),
             **({"written": True} if stream == "cross" and has_target(trace.attention_streams) else {}),
-            **_layers(trace, stream, terms, packet, masks, report, axis if stream == trace.text_stream else None),
+            **_layers(
+                trace, stream, terms, packet, masks, report, axis if stream == trace.text_stream else None, pictures
+            ),
         }
         for stream in trace.attention_streams
     ]
@@ -131,6 +140,26 @@ def pack(
     if terms is not None:
         header["long"] = {"id": packet.digest(axes.entries), "codes": CODES, "faintest": FAINTEST}
     return packet.pack(header)
+
+
+class LaterPictures:
+    """A long text's small pictures, a packet per layer, each made once. It keeps no trace alive."""
+
+    def __init__(self) -> None:
+        """Begin without pictures."""
+        self._lock = threading.Lock()
+        self._small: dict[str, Thumbnails] = {}
+        self._packets: dict[tuple[str, int], bytes] = {}
+
+    def packet(self, trace: "Trace", of: str, stream: str, layer: int) -> bytes:
+        """Return a layer's packet; `of` is the trace's `id`."""
+        with self._lock:
+            if (stream, layer) not in self._packets:
+                small = self._small.setdefault(stream, _small(trace, stream))
+                packet = Packet()
+                pictures = _pictures(small, trace.attention(layer, stream), packet)
+                self._packets[stream, layer] = packet.pack({"of": of, "stream": stream, "layer": layer, **pictures})
+            return self._packets[stream, layer]
 
 
 def id_of(payload: bytes) -> str | None:
@@ -177,7 +206,7 @@ def _number(trace: "Trace", stream: str, number: int) -> dict[str, int]:
 
 def _checked(trace: "Trace", choice: Choice) -> dict[str, Any]:
     _ = trace.attention(choice.layer, choice.stream)
-    return asdict(choice)
+    return {name: value for name, value in asdict(choice).items() if value is not None}
 
 
 def _layers(
@@ -188,20 +217,18 @@ def _layers(
     masks: Masks,
     report: Callable[[], object],
     axis: "SegmentAxis | None",
+    pictures: bool,
 ) -> dict[str, Any]:
     if terms is None:
         return _whole(trace, stream, packet, masks, report, axis)
-    calls = [layer.attention for layer in trace.layers[stream]]
-    sides = trace.query_tokens(stream), trace.key_tokens(stream)
-    special = _special(in_sight(trace, sides[0])), _special(in_sight(trace, sides[1]))
-    pictures = Thumbnails(calls[0].shape[-2:], sum(call.shape[0] for call in calls), special)
+    small = _small(trace, stream)
     layers = [
         {
             "label": layer.label,
             **_number(trace, stream, number),
             "heads": layer.attention.shape[0],
             "blocked": None if layer.attention.allowed is None else [],
-            **_pictures(pictures, layer.attention, packet),
+            **(_pictures(small, layer.attention, packet) if pictures else {}),
             "terms": {
                 head: add_head(layer.attention.head(head), packet, masks, axis)
                 for head in range(layer.attention.shape[0])
@@ -213,8 +240,15 @@ def _layers(
     from attention_viz.analysis.findings.findings import searched_rows
 
     searched = searched_rows(trace, stream)
-    rows = {"sampled": len(pictures.rows)} | ({} if searched is None else {"searched": searched})
-    return {"layers": layers, **rows, "side": pictures.side}
+    rows = {"sampled": len(small.rows)} | ({} if searched is None else {"searched": searched})
+    return {"layers": layers, **rows, "side": small.side}
+
+
+def _small(trace: "Trace", stream: str) -> Thumbnails:
+    calls = [layer.attention for layer in trace.layers[stream]]
+    sides = trace.query_tokens(stream), trace.key_tokens(stream)
+    special = _special(in_sight(trace, sides[0])), _special(in_sight(trace, sides[1]))
+    return Thumbnails(calls[0].shape[-2:], sum(call.shape[0] for call in calls), special)
 
 
 def _mixers(trace: "Trace", packet: Packet, masks: Masks, axes: PackedAxes, *, hosted: bool) -> list[dict[str, Any]]:
@@ -290,10 +324,20 @@ def _layer(layer: "Layer", name: str, packet: Packet, masks: "Masks") -> dict[st
         "label": layer.label,
         "heads": heads,
         "blocked": masks.add(blocked, packet),
+        **_left_out(layer, packet, masks),
         "high": packet.add(high),
         "low": packet.add(low),
         "sums": packet.add(np.concatenate(sums, axis=1).tobytes()),
     }
+
+
+def _left_out(layer: "Layer", packet: Packet, masks: "Masks") -> dict[str, Any]:
+    """Pack the keys that an indexer left out, and how far below the cut each is, key by key."""
+    if layer.picking is None:
+        return {}
+    left, margins = (one.cpu().numpy() for one in (layer.picking.left_out, layer.picking.margins.float()))
+    below = [packet.add_numbers(-margins[head].T[one.T]) for head, one in enumerate(left)]
+    return {"left": list(zip(masks.add(left, packet) or (), below, strict=True))}
 
 
 def _refuse_broken(weights: Float[np.ndarray, "head query key"], name: str) -> None:

@@ -172,7 +172,18 @@ def render(messages: Sequence[tuple[str, Content]], template: Render, *, answers
         return Rendered(text, notes=(_unknown("the template refuses marks around them"),))
     if _MARK.sub("", again) != text:
         return Rendered(text, notes=(_unknown("the template writes them differently with marks around them"),))
-    return _found(text, again, parts, answers)
+    found = _found(text, again, parts, answers)
+    return replace(found, notes=(*found.notes, *_empty(messages)))
+
+
+def _empty(messages: Sequence[tuple[str, Content]]) -> list[str]:
+    """Return a note per role that has an empty message."""
+    empty = [
+        role
+        for role, content in messages
+        if not (content.strip() if isinstance(content, str) else any(one.get("text", "x").strip() for one in content))
+    ]
+    return [f"No segment has the empty message of the role {role!r:.60}." for role in dict.fromkeys(empty)]
 
 
 def _unknown(why: str) -> str:

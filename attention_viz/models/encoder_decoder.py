@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Answering:
-    """The tracer of one encoder–decoder; `source` labels an image's or sound's positions."""
+    """The tracer of one encoder–decoder; `source` labels an image's or sound's positions, `every` all streams'."""
 
     tracer: Tracer
     inputs: Inputs
     tokenizer: "PreTrainedTokenizerBase | None"
     source: Callable[[Pass], Tokens] | None = None
     seen: Seen = NOTHING
+    every: Callable[[Pass], TokenAxes] | None = None
 
     def trace(
         self,
@@ -83,7 +84,8 @@ class Answering:
         def axes(recorded: Pass) -> TokenAxes:
             source = reading.tokens if self.source is None else self.source(recorded)
             said = self._produced(known, recorded.output[:]) if produced is None else produced
-            return TokenAxes.of_pair(source, known, said)
+            pair = TokenAxes.of_pair(source, known, said)
+            return pair if self.every is None else pair.within(self.every(recorded))
 
         # All of it is to be read, said outright: some models take the token that pads for padding wherever it stands.
         answer = {"decoder_input_ids": read, "decoder_attention_mask": torch.ones_like(read)}

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
+import torch
 from torch import Tensor
 
 from attention_viz.edits.edit import Edit
@@ -25,7 +26,7 @@ from attention_viz.inputs.labelling import tokens_of_ids
 from attention_viz.inputs.media.arrays import checked_tensors, described
 from attention_viz.inputs.media.beside import Beside, BesideReader, Messages, marks_in
 from attention_viz.inputs.media.picture import Picture
-from attention_viz.inputs.media.readers import CLASSES, PICTURE, SPEECH, InputField, Medium
+from attention_viz.inputs.media.readers import CLASSES, PICTURE, SPEECH, InputField, Medium, TensorReader
 from attention_viz.inputs.media.remade import VIDEO
 from attention_viz.inputs.media.sound import Sound
 from attention_viz.inputs.media.video import Video
@@ -42,6 +43,7 @@ from attention_viz.recording.runner import Pass
 from attention_viz.recording.tracer import TokenAxes
 from attention_viz.trace.ahead import Progress
 from attention_viz.trace.kept import KeptCells
+from attention_viz.trace.kind import MEDIA, STREAM_KINDS, stream_kind
 from attention_viz.trace.seen import NO_TIMES
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
@@ -101,6 +103,11 @@ def trace_tensors(
     parts: ModelParts, tensors: Mapping[str, object], edits: Sequence[Edit], keep: frozenset[int] | None = None
 ) -> Trace:
     """Trace a processor's own tensors; see `AttentionModel.trace_ids`."""
+    if isinstance(parts.reader, TensorReader):
+        named = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+        if "attention_mask" in parts.reader.example().tensors and "attention_mask" not in named:
+            named["attention_mask"] = torch.ones_like(cast("Tensor", tensors["input_ids"]))
+        return _traced(parts, None, parts.reader.read(named), None, edits, keep)
     if not isinstance(parts.reader, BesideReader):
         names = ", ".join(name for name in tensors if name not in ("input_ids", "attention_mask"))
         raise UnsupportedModel(f"{parts.name} reads ids alone; leave out {names}, or wrap it with its processor")
@@ -180,7 +187,8 @@ def _traced(
         segments=layout.segments,
         answer=layout.answer,
     )
-    if parts.facts.is_encoder_decoder:
+    codes = run.tensors.get("decoder_input_ids")
+    if parts.facts.is_encoder_decoder and (codes is None or codes.ndim == 2):  # several codes are no token
         return _with_silence(parts, run.answer(target, edits, provenance, keep, progress))
     if target is not None:
         raise UnsupportedModel(f"{parts.name} isn't an encoder–decoder, so it generates nothing; leave out target")
@@ -243,26 +251,43 @@ class MediaRun:
         laid_out = self.parts.laid_out
         if not isinstance(laid_out, LaidOut):
             return numbered(0)
-        count, tiles = self._lengths(recorded).get(laid_out.stream, (0, 1))
-        return laid_out.tokens(self.tensors, count, tiles)
+        _, count, tiles = self._lengths(recorded).get(laid_out.stream, (0, 0, 1))
+        words = self._words(count) if laid_out.how is None and laid_out.stream not in MEDIA else None
+        return laid_out.tokens(self.tensors, count, tiles) if words is None else words
 
     def axes(self, recorded: Pass) -> TokenAxes:
         """Name each stream's axes: the input's parts, the words beside it, or numbers."""
-        laid_out, tokenizer = self.parts.laid_out, self.parts.tokenizer
-        ids, source = self.tensors.get("input_ids"), self.source(recorded)
-        found, axes = dict[str, Tokens](), self.parts.tracer.anatomy.axes
-        for stream, (count, tiles) in self._lengths(recorded).items():
+        laid_out, source, lengths = self.parts.laid_out, self.source(recorded), self._lengths(recorded)
+        queries, keys = dict[str, Tokens](), dict[str, Tokens]()
+        axes = self.parts.tracer.anatomy.axes
+        for stream, (asking, count, tiles) in lengths.items():
             if stream in axes:
                 continue
-            if isinstance(laid_out, BesideLaidOut):
-                found[stream] = laid_out.tokens(stream, self.tensors, count, tokenizer, self.placeholders, tiles)
-            elif laid_out is not None and stream == laid_out.stream:
-                found[stream] = source
-            elif ids is not None and ids.shape[1] == count:
-                found[stream] = tokens_of_ids(tokenizer, [int(one) for one in ids[0].tolist()])
+            if isinstance(laid_out, BesideLaidOut) and asking == count and stream in STREAM_KINDS:
+                tokenizer = self.parts.tokenizer
+                keys[stream] = laid_out.tokens(stream, self.tensors, count, tokenizer, self.placeholders, tiles)
+            elif isinstance(laid_out, LaidOut) and stream == laid_out.stream:
+                keys[stream] = source
             else:
-                found[stream] = numbered(count)
-        return TokenAxes(found, found).with_slots(self._of_slots(recorded))
+                words = self._words(count) if stream_kind(stream) not in MEDIA else None
+                keys[stream] = numbered(count) if words is None else words
+            queries[stream] = keys[stream]
+            if asking != count or stream_kind(stream) == "cross":
+                words = self._words(asking) if stream_kind(stream) not in MEDIA else None
+                queries[stream] = numbered(asking) if words is None else words
+        own = {stream: tokens for stream, tokens in keys.items() if stream_kind(stream) not in ("decoder", "cross")}
+        for stream, (_, count, _) in lengths.items():  # text attends to the positions of a tower
+            if stream_kind(stream) == "cross" and stream not in axes:
+                keys[stream] = next((one for one in own.values() if len(one) == count), numbered(count))
+        return TokenAxes(queries, keys).with_slots(self._of_slots(recorded))
+
+    def _words(self, count: int) -> Tokens | None:
+        """Return the text's tokens, padding included; None if it has another number."""
+        ids, mask = self.tensors.get("input_ids"), self.tensors.get("attention_mask")
+        if ids is None or ids.shape != (1, count):
+            return None
+        padding = tuple(not flag for flag in mask[0].tolist()) if mask is not None and mask.shape == ids.shape else ()
+        return tokens_of_ids(self.parts.tokenizer, [int(one) for one in ids[0].tolist()], padding)
 
     def _of_slots(self, recorded: Pass) -> dict[str, tuple[Tokens, Tokens]]:
         """Name the rows and columns of the streams in which the model adds some."""
@@ -307,19 +332,20 @@ class MediaRun:
     ) -> Trace:
         """Trace what an encoder–decoder generates from it, or the target."""
         parts = self.parts
-        answering = Answering(parts.tracer, parts.inputs, parts.tokenizer, self.source, self.given.seen)
+        answering = Answering(parts.tracer, parts.inputs, parts.tokenizer, self.source, self.given.seen, self.axes)
         reading = InputRow(Tokens((), None), self.tensors)
         if "decoder_input_ids" in self.tensors:
-            return answering.trace_ids(reading, self.tensors["decoder_input_ids"], edits, provenance)
+            return answering.trace_ids(reading, self.tensors["decoder_input_ids"], edits, provenance, keep)
         # The output of such a model begins with a space, as words inside a text do.
         produced = None if target is None else read_target(parts.name, parts.tokenizer, f" {target.strip()}")
         return answering.trace(reading, produced, edits, provenance, keep, progress)
 
-    def _lengths(self, recorded: Pass) -> dict[str, tuple[int, int]]:
-        """Count the keys of each stream, and its tiles."""
+    def _lengths(self, recorded: Pass) -> dict[str, tuple[int, int, int]]:
+        """Count the queries and keys of each stream, and its tiles."""
         places = self.parts.tracer.anatomy.places
         calls = zip(recorded.calls, recorded.numbers, strict=True)
-        return {places[number][0]: (call.attention.shape[-1], call.rows) for call, number in calls}
+        shapes = {places[number][0]: (call.attention.shape, call.rows) for call, number in calls}
+        return {stream: (shape[-2], shape[-1], rows) for stream, (shape, rows) in shapes.items()}
 
 
 def _with_silence(parts: ModelParts, trace: Trace) -> Trace:

@@ -49,6 +49,8 @@ class NextToken:
             if isinstance(one, str):
                 if not one:
                     raise UnusableText("a stop text is empty; pass a text that ends the generation, or leave out stop")
+                if any("\ud800" <= mark <= "\udfff" or mark == "\ufffd" for mark in one):
+                    raise UnusableText(f"the stop text {one!a} has half a character, which no model generates")
                 if tokenizer is None:
                     raise UnusableText(f"{name} has no tokenizer to find {one!r} with; pass stop=[…] as token ids")
             elif not 0 <= one < known:

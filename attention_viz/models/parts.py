@@ -65,7 +65,7 @@ class ModelParts:
             provenance,
             dtype=str(hf_model.dtype).removeprefix("torch."),
             versions=versions(device_of(hf_model)),
-            route="interception" if runner.switch.plan.sites else "interface",
+            route="interception" if runner.switch.plan.is_own else "interface",
         )
         return cls(
             Tracer(provenance.model, runner, anatomy, tokenizer),

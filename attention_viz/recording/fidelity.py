@@ -89,7 +89,7 @@ class _TwinCheck:
         if self.twin.is_eager:
             self.own.take(output)
         softmaxes, words = "by the outputs of its own softmaxes", "with transformers' eager attention for the weights"
-        if self.twin.plan.sites:
+        if self.twin.plan.is_own:
             reference = f"{self.own.words}, {softmaxes}"
         else:
             reference = self.own.words if self.twin.is_eager else f"{self.own.words} for the output, and {words}"
@@ -154,7 +154,7 @@ class _TwinCheck:
         return _Compared(self.own.measure(), error, reference, weights, rows, eager_from_own)
 
     def _ways(self) -> list[Callable[[], _Compared | None]]:
-        if self._length <= MOST_WHOLE or self.twin.plan.sites:
+        if self._length <= MOST_WHOLE or self.twin.plan.is_own:
             return []
         if not self.twin.is_eager:
             return [self.by_prefix, self.by_rows]

@@ -17,6 +17,7 @@ from attention_viz.operation.modules import Projection
 from attention_viz.recording.hooks import hooked
 from attention_viz.recording.recorder import Call, recording
 from attention_viz.recording.runner import Pass
+from attention_viz.recording.sparse.turn import rerunning
 from attention_viz.recording.weights.matrix import matrix_of
 from attention_viz.recording.wiring import ColumnSource, Wiring, entering, rows
 
@@ -46,7 +47,7 @@ def listened(model: nn.Module, run: Callable[[], Pass]) -> tuple[Pass, Callable[
 
     def hear(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
         recorder = recording.get()
-        if recorder is None:
+        if recorder is None or rerunning.get():
             return
         is_leaf = not any(id(one) in heard for one in module.modules() if one is not module)
         heard.add(id(module))

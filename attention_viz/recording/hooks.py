@@ -24,7 +24,7 @@ def as_function(hook: Callable[..., object]) -> Callable[..., object]:
 def hooked(
     modules: Iterable[nn.Module],
     hear: Callable[..., object],
-    enter: Callable[..., None] | None = None,
+    enter: Callable[..., object] | None = None,
     *,
     first: bool = False,
     named: bool = False,
@@ -33,7 +33,7 @@ def hooked(
 
     Args:
         hear: gets module, inputs, named inputs and output, and may return a new output.
-        enter: gets module and inputs.
+        enter: gets module and inputs, and may return new inputs.
         first: whether `hear` comes before others' hooks.
         named: whether `enter` gets the named inputs, too.
     """

@@ -1,5 +1,7 @@
 """Registers our attention function with transformers."""
 
+import inspect
+import sys
 from typing import Any
 
 import torch
@@ -49,6 +51,19 @@ def chosen_keys(indices: Tensor, keys: int) -> Tensor:
     return (counts > 0)[:, None]
 
 
+def chosen_blocks(module: nn.Module, blocks: Tensor, heads: int, keys: int) -> Tensor:
+    """Turn chosen blocks of keys, (batch, group, query, top-k), into a mask (batch, head, query, key); −1 chooses none.
+
+    Models make this mask only for implementations they know.
+    """
+    size = getattr(getattr(module, "indexer", None), "block_size", None)
+    if not isinstance(size, int) or size < 1 or blocks.ndim != 4 or heads % blocks.shape[1]:
+        raise UnsupportedModel(f"{type(module).__name__} chooses blocks of keys of an unknown size")
+    chosen = torch.stack([chosen_keys(one, -(-keys // size))[:, 0] for one in blocks.unbind(1)], dim=1)
+    spread = chosen.repeat_interleave(size, -1)[..., :keys]
+    return spread.repeat_interleave(heads // blocks.shape[1], 1)
+
+
 def _attention(
     module: nn.Module,
     query: Tensor,
@@ -60,7 +75,9 @@ def _attention(
     softcap: float | None = None,
     position_bias: Tensor | None = None,
     s_aux: Tensor | None = None,
+    sinks: Tensor | None = None,
     indices: Tensor | None = None,
+    block_indices: Tensor | None = None,
     **others: object,
 ) -> tuple[Tensor, Tensor | None]:
     """Compute attention for transformers: (batch, head, position, width) in, position first out."""
@@ -73,8 +90,15 @@ def _attention(
         allowed, bias = recorder.split(attention_mask)
     if position_bias is not None:
         bias = position_bias if bias is None else bias + position_bias
+    if sinks is not None:
+        # A sink per query, (batch, head, query, 1), is a sink of 0 beside logits from which it is subtracted.
+        bias = -sinks if bias is None else bias - sinks
+        s_aux = sinks.new_zeros(sinks.shape[1])
     if indices is not None:
         chosen = chosen_keys(indices, key.shape[-2])
+        allowed = chosen if allowed is None else allowed & chosen
+    if block_indices is not None:
+        chosen = chosen_blocks(module, block_indices, query.shape[1], key.shape[-2])
         allowed = chosen if allowed is None else allowed & chosen
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     attention = attend(query, key, value, allowed, scale=scale, bias=bias, softcap=softcap, sinks=s_aux)
@@ -86,7 +110,7 @@ def _attention(
 
 def _refuse_unknown(module: nn.Module, dropout: float, others: dict[str, object]) -> None:
     """Refuse arguments that we would wrongly ignore."""
-    if not others.keys() <= _HARMLESS and (unknown := _unknown(others)):
+    if not others.keys() <= _HARMLESS and (unknown := _unknown(module, others)):
         raise UnsupportedModel(
             f"{type(module).__name__} passes {', '.join(unknown)} to attention, which attention_viz.attend doesn't "
             "know; without that term, weights could be wrong"
@@ -95,8 +119,16 @@ def _refuse_unknown(module: nn.Module, dropout: float, others: dict[str, object]
         raise UnsupportedModel(f"{type(module).__name__} drops weights at random ({dropout}) even in evaluation mode")
 
 
-def _unknown(others: dict[str, object]) -> list[str]:
-    return sorted(name for name, value in others.items() if value is not None and name not in _HARMLESS)
+def _unknown(module: nn.Module, others: dict[str, object]) -> list[str]:
+    """Return arguments that may change the result: those that the family's own eager function reads."""
+    eager = getattr(sys.modules.get(type(module).__module__), "eager_attention_forward", None)
+    code = getattr(inspect.unwrap(eager), "__code__", None) if callable(eager) else None
+    read = None if code is None else {*code.co_varnames, *(one for one in code.co_consts if isinstance(one, str))}
+    return sorted(
+        name
+        for name, value in others.items()
+        if value is not None and name not in _HARMLESS and (read is None or name in read)
+    )
 
 
 def _mask(batch_size: int, q_length: int, kv_length: int, *places: Any, **options: Any) -> Tensor | None:
@@ -111,7 +143,7 @@ def _mask(batch_size: int, q_length: int, kv_length: int, *places: Any, **option
     if closed:
         allowed = causal(q_length).to(options.get("device"))[None, None]
     mask = torch.where(allowed, torch.zeros((), dtype=dtype, device=allowed.device), torch.finfo(dtype).min)
-    recorder.learn(mask, (None if bool(allowed.all()) else allowed, None), closed=closed)
+    recorder.learn(mask, (recorder.needed(allowed), None), closed=closed)
     return mask
 
 

@@ -183,7 +183,7 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
         if beside is not None:
             return beside
         raise (error if isinstance(refusal, _ElsewhereError) else refusal) from None
-    if plan.sites:
+    if plan.is_own:
         planned = replace(runner, switch=replace(runner.switch, plan=plan))
         try:
             anatomy, _ = _anatomy(planned, inputs)
@@ -265,6 +265,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         raise UnsupportedModel(f"{family} {why_not_same(fidelity, recorded, twin, inputs, own)}")
     calls = recorded.calls
     count, target = (inputs[name].shape[1] if name in inputs else 0 for name in ("input_ids", "decoder_input_ids"))
+    count = count or (inputs["inputs_embeds"].shape[1] if "inputs_embeds" in inputs else 0)
     streams, axes = _streams(runner, inputs, recorded, family, (count, target))
     if SEEN & {*inputs}:
         # An image's positions may come before the words, in the output, too.

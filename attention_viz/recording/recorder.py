@@ -334,6 +334,10 @@ class Recorder:
             self.learn(mask, split_mask(mask))
         return self._splits[key][1]
 
+    def needed(self, allowed: Tensor) -> Tensor | None:
+        """Return a boolean mask, or None if it allows everything."""
+        return None if bool(allowed.all()) else allowed
+
     def learn(self, mask: Tensor, split: Split, *, closed: bool = False) -> None:
         """Remember a mask's split; keep the mask, so that its memory isn't reused."""
         self._splits[_memory(mask)] = (mask, split)

@@ -31,12 +31,14 @@ from attention_viz.recording.mixers.wkv import hear_channels
 from attention_viz.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
 from attention_viz.recording.outputs.returned import Returned, named_output_of, output_of
 from attention_viz.recording.recorder import Call, Recorder, TurnsNeeded, heard_by, recording
+from attention_viz.recording.sparse.picking import PickingListener
 from attention_viz.recording.towers import mixer_labels
 from attention_viz.recording.twin import Twin
 from attention_viz.recording.wiring import Listener, Wiring
 from attention_viz.sources.huggingface import PreTrainedModel
 from attention_viz.trace.kept import KeptCells
 from attention_viz.trace.memory import LateOutput, RestingFile
+from attention_viz.trace.picking import Picking
 
 # On so many tokens it is tried whether the output follows row by row from what the body hands over.
 _FEW = 4
@@ -56,6 +58,7 @@ class Pass:
         chunks: each call's chunks by length; empty for a call of one.
         rows: each call's rows of a batch; 1 for a call of one.
         parted: modules that attended several times in one turn, but not over chunks.
+        picks: the keys that indexers picked for calls, by number.
     """
 
     output: Tensor | LateOutput
@@ -69,6 +72,7 @@ class Pass:
     chunks: tuple[tuple[int, ...], ...] = ()
     rows: tuple[int, ...] = ()
     parted: tuple[nn.Module, ...] = ()
+    picks: Mapping[int, Picking] = field(default_factory=dict[int, Picking])
 
     @property
     def parts(self) -> list[CallPart]:
@@ -190,12 +194,14 @@ class Runner:
         recorder, mixed = begin()
         # What this tries with a few tokens isn't to be heard.
         late = rest is not None and self._reads_out(inputs)
-        with heard_mixers(self.mixing, mixed):
+        picking = PickingListener.of({} if edits or cells is not None else inputs)
+        with heard_mixers(self.mixing, mixed), picking.listening(self.model, recorder):
             recorded = self._record_body(recorder, inputs) if late else None
         if recorded is None:
             recorder, mixed = begin()
-            with heard_mixers(self.mixing, mixed):
+            with heard_mixers(self.mixing, mixed), picking.listening(self.model, recorder):
                 recorded = Pass.of(self._run(recorder, inputs), recorder)
+        recorded = replace(recorded, picks=picking.picks(dict(zip(recorded.numbers, recorded.calls, strict=True))))
         if rest is not None:
             rest.settle()
         return replace(recorded, mixers=tuple(mixed.calls), mixing=tuple(mixed.heard))

@@ -13,6 +13,7 @@ from attention_viz.recording.mixers.listening import mixing_modules
 from attention_viz.recording.mixers.record import MixerCall
 from attention_viz.recording.recorder import Call
 from attention_viz.trace.kept import LayerNumber, numbers_of
+from attention_viz.trace.kind import STREAMS
 from attention_viz.trace.layers import MixerLayer
 
 if TYPE_CHECKING:
@@ -36,37 +37,49 @@ def paths_of(model: "PreTrainedModel", calls: Sequence[Call]) -> list[str]:
 def streams_by_tower(
     model: "PreTrainedModel", calls: Sequence[Call], inputs: Mapping[str, Tensor], known: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return each call's stream; `known` has those of slots, "" for others."""
-    paths = paths_of(model, calls)
-    others = [number for number, stream in enumerate(known) if not stream]
-    found = iter(_of_towers([paths[one] for one in others], [calls[one] for one in others], inputs))
-    streams = tuple(stream or next(found) for stream in known)
-    _check_own_positions(model, [paths[one] for one in others], inputs)
-    if "decoder_input_ids" in inputs and "cross" not in streams:
+    """Return each call's stream; calls over other positions than their stream's first have one of their own.
+
+    Args:
+        known: the streams of slots, "" for other calls.
+    """
+    every = [(path, call) for path, call, own in zip(paths_of(model, calls), calls, known, strict=True) if not own]
+    paths, others = [path for path, _ in every], [call for _, call in every]
+    streams = _of_towers(paths, others, inputs)
+    _check_own_positions(model, paths, inputs)
+    target = inputs["decoder_input_ids"].shape[1] if "decoder_input_ids" in inputs else 0
+    answers = any(
+        stream == "decoder" and call.attention.shape[1] == target for call, stream in zip(others, streams, strict=True)
+    )
+    if answers and "cross" not in streams:
         raise UnsupportedModel(
             f"no cross-attention was found in {type(model).__name__}, only {' and '.join(dict.fromkeys(streams))}; use "
             "a decoder that attends to its encoder"
         )
-    for stream in dict.fromkeys(streams):
-        shapes = {call.attention.shape[1:] for call, own in zip(calls, streams, strict=True) if own == stream}
-        square = all(queries == keys for queries, keys in shapes)
-        slots = stream in {*known}
-        if len(shapes) > 1 or not (square or slots or stream == "cross"):
-            metadata = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(shapes))
-            raise UnsupportedModel(
-                f"{type(model).__name__} attends over {metadata} positions in its {stream}, so it merges some or uses "
-                "windows; use a model with the same positions in every layer"
-            )
-    return streams
+    found = iter(_by_positions(type(model).__name__, others, streams))
+    return tuple(own or next(found) for own in known)
+
+
+def _by_positions(family: str, calls: Sequence[Call], streams: Sequence[str]) -> tuple[str, ...]:
+    """Number streams whose calls attend over other positions than the first."""
+    found, names = list[str](), dict[tuple[str, tuple[int, ...]], str]()
+    for call, stream in zip(calls, streams, strict=True):
+        shape = tuple(call.attention.shape[1:])
+        if (stream, shape) not in names:
+            number = 1 + sum(one == stream for one, _ in names)
+            names[stream, shape] = stream if number == 1 else f"{stream} {number}"
+        found.append(names[stream, shape])
+    if unknown := set(found) - {*STREAMS}:
+        raise UnsupportedModel(
+            f"{family} attends over {len(names)} different sets of positions, of which {', '.join(sorted(unknown))} "
+            "are too many to name; use a model with fewer"
+        )
+    return tuple(found)
 
 
 def _of_towers(paths: Sequence[str], calls: Sequence[Call], inputs: Mapping[str, Tensor]) -> tuple[str, ...]:
     if "decoder_input_ids" in inputs:
-        return tuple(
-            "picture" if "input_ids" in inputs and _says(path, _PICTURES) else _of_pair(path, call, inputs)
-            for path, call in zip(paths, calls, strict=True)
-        )
-    return _of_two(paths, calls) if "input_ids" in inputs else (_kind(inputs),) * len(calls)
+        return tuple(_of_pair(path, call, inputs) for path, call in zip(paths, calls, strict=True))
+    return _of_two(paths, calls, inputs) if "input_ids" in inputs else (_kind(inputs),) * len(calls)
 
 
 def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs: Mapping[str, Tensor]) -> None:
@@ -126,22 +139,30 @@ def _head_counts(metadata: Mapping[str, Any]) -> frozenset[int]:
 
 
 def _kind(inputs: Mapping[str, Tensor]) -> str:
-    return "picture" if any(name.startswith("pixel") for name in inputs) else "sound"
+    return "picture" if any(name.startswith(("pixel", "visual")) for name in inputs) else "sound"
 
 
 def _of_pair(path: str, call: Call, inputs: Mapping[str, Tensor]) -> str:
-    if "decoder" not in path.split("."):
-        return "encoder"
+    if not any("decoder" in part for part in path.split(".")):
+        seen = "picture" if _says(path, _PICTURES) else "sound" if _says(path, _SOUNDS) else "encoder"
+        return seen if "input_ids" in inputs else "encoder"
     queries, keys = call.attention.shape[1:]
-    return "decoder" if queries == keys == inputs["decoder_input_ids"].shape[1] else "cross"
+    return "decoder" if queries == keys else "cross"
 
 
-def _of_two(paths: Sequence[str], calls: Sequence[Call]) -> tuple[str, ...]:
-    """Return the streams of text beside an image or audio."""
+def _of_two(paths: Sequence[str], calls: Sequence[Call], inputs: Mapping[str, Tensor]) -> tuple[str, ...]:
+    """Return the streams of text beside an image or audio; text that attends to it is "cross"."""
     found = ["picture" if _says(path, _PICTURES) else "sound" if _says(path, _SOUNDS) else "" for path in paths]
-    texts = [call for call, stream in zip(calls, found, strict=True) if not stream]
-    own = "decoder" if all(looks_back(call) for call in texts) else "encoder"
-    return tuple(stream or own for stream in found)
+    words = inputs["input_ids"].shape[1]
+    shapes = [tuple(call.attention.shape[1:]) for call in calls]
+    texts = {shape for shape, stream in zip(shapes, found, strict=True) if not stream}
+    if len(texts) > 1 and (words, words) in texts:
+        for number, (shape, stream) in enumerate(zip(shapes, found, strict=True)):
+            if not stream and shape != (words, words):
+                found[number] = "cross" if shape[0] == words else _kind(inputs)
+    own = [call for call, stream in zip(calls, found, strict=True) if not stream]
+    text = "decoder" if all(looks_back(call) for call in own) else "encoder"
+    return tuple(stream or text for stream in found)
 
 
 def in_tower(path: str) -> bool:
@@ -158,7 +179,7 @@ def _says(path: str, words: Sequence[str]) -> bool:
 def looks_back(call: Call) -> bool:
     """Return whether a mask blocks all later keys."""
     allowed = call.attention.allowed
-    if allowed is None:
+    if allowed is None or call.attention.shape[-2] > call.attention.shape[-1]:
         return False
     closed = causal(*call.attention.shape[1:]).to(allowed.device)
     return not bool((allowed & ~closed).any())

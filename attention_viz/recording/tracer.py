@@ -36,6 +36,7 @@ from attention_viz.recording.weights.unchanged import Unchanged, checked_state
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.derived import last_tokens
 from attention_viz.trace.kept import KeptCells, LayerNumber, no_such_layer
+from attention_viz.trace.kind import stream_kind
 from attention_viz.trace.layers import MixerLayer
 from attention_viz.trace.memory import last_rows
 from attention_viz.trace.rerun import Rerun
@@ -80,6 +81,15 @@ class TokenAxes:
         """Return these axes with those of more streams, rows and columns each."""
         queries, keys = ({stream: both[side] for stream, both in found.items()} for side in (0, 1))
         return TokenAxes({**self.queries, **queries}, {**self.keys, **keys})
+
+    def within(self, every: "TokenAxes") -> "TokenAxes":
+        """Return all streams' axes, with these where they have as many positions."""
+
+        def better(own: Mapping[str, Tokens], others: Mapping[str, Tokens]) -> dict[str, Tokens]:
+            fits = {stream for stream, one in own.items() if stream in others and len(one) == len(others[stream])}
+            return {stream: own[stream] if stream in fits else one for stream, one in others.items()}
+
+        return TokenAxes(better(self.queries, every.queries), better(self.keys, every.keys))
 
     def real(self, streams: Sequence[str]) -> Real:
         """Return a pass's real rows; `streams` has one per call."""
@@ -228,7 +238,10 @@ class Tracer:
         """Return a record's trace, with its rerun."""
         anatomy = self.anatomy
         calls, numbers = zip(recorded.calls, recorded.numbers, strict=True), recorded.numbers
-        layers = tuple(Layer(call.attention, str(anatomy.numbers[number])) for call, number in calls)
+        layers = tuple(
+            Layer(call.attention, str(anatomy.numbers[number]), picking=recorded.picks.get(number))
+            for call, number in calls
+        )
         run = ModelRun(
             self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, numbers, axes.queries
         )
@@ -317,7 +330,7 @@ class Tracer:
             around.layer(
                 number,
                 replace(layer, bias_parts=parts.get(number, {})),
-                crossing=anatomy.streams[number] == "cross",
+                crossing=stream_kind(anatomy.streams[number]) == "cross",
             )
             if alike(layer.attention, call.attention)
             else layer

@@ -23,6 +23,7 @@ from attention_viz.recording.mixers.listening import edited_mixers
 from attention_viz.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
 from attention_viz.recording.outputs.returned import output_of
 from attention_viz.recording.recorder import Recorder, heard_by
+from attention_viz.recording.sparse.hearing import in_sparse_turn
 from attention_viz.recording.towers import mixer_labels
 from attention_viz.sources.huggingface import PreTrainedModel
 
@@ -108,7 +109,8 @@ class Twin:
         self, inputs: Mapping[str, Tensor], attend: Callable[[FollowedCall], None], soften: Soften | None = None
     ) -> tuple[Tensor, int]:
         """Return an eager run's output and number of softmaxes; see `Following`."""
-        following = Following(parameters_of(self.model), attend, softmax=soften, inside=bool(self.plan.sites))
+        inside = bool(self.plan.sites)
+        following = Following(parameters_of(self.model), attend, busy=in_sparse_turn, softmax=soften, inside=inside)
         with self.turned("eager"), self.door, torch.no_grad(), following:
             output = output_of(self.model(**inputs, **self.settings))
         return output, following.softmaxes

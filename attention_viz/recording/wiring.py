@@ -106,11 +106,15 @@ class Listener:
             found = rows(self._unchanged(number, what), count)
             return None if found is None else found.to(query.device)
 
+        embeddings, joined = around("asking" if crossing else "entered", count), around("joined", count)
+        if embeddings is not None and joined is not None and embeddings.shape[-1] != joined.shape[-1]:
+            # Values are made of a shorter, latent vector, as DeepSeek's are: that isn't the layer's input.
+            embeddings = None
         return replace(
             layer,
-            embeddings=around("asking" if crossing else "entered", count),
+            embeddings=embeddings,
             source=around("entered", key.shape[-2]) if crossing else None,
-            joined=around("joined", count),
+            joined=joined,
             unrotated_query=self._unrotated(wiring.query, number, "query", query),
             unrotated_key=self._unrotated(wiring.key, number, "key", key),
         )

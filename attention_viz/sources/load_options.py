@@ -86,6 +86,8 @@ def _check_device(device: object) -> None:
     if isinstance(device, str):
         if device != "auto" and device not in SPREADS and not _DEVICE.fullmatch(device):
             raise UnsupportedModel(f"unknown device {_short(device)}; choose auto, cpu, cuda, cuda:1 or a device map")
+        if device == "meta":
+            raise UnsupportedModel("a model on the meta device has no numbers; choose cpu or cuda")
         if device == DISK:
             raise UnsupportedModel(
                 'a model can\'t run on a disk alone; pass max_memory={"cpu": "10GiB"}, and the rest goes to the disk'

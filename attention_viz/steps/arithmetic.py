@@ -168,6 +168,18 @@ def _biased(opened: OpenHead, row: int, column: int) -> Arithmetic:
     )
 
 
+def _picked(opened: OpenHead, row: int, column: int) -> Arithmetic:
+    picking = opened.picking
+    if picking is None or float(picking.scores[row, column]) == -math.inf:
+        return Arithmetic("given", "The indexer can't pick this key for this query.", -math.inf)
+    score, margin = float(picking.scores[row, column]), float(picking.margins[row, column])
+    words = "picked" if bool(picking.picked[row, column]) else "left out"
+    if not math.isfinite(margin):
+        return Arithmetic("given", f"This key is always {words}.", margin)
+    terms = (ProductTerm("the indexer's score", (), score), ProductTerm("less the cut", (), -float(picking.cut[row])))
+    return Arithmetic("sum", f"The indexer's score less the query's cut: {words}.", margin, terms)
+
+
 def _allowed(opened: OpenHead, row: int, column: int) -> Arithmetic:
     total = _at(opened.attention.masked, row, column)
     if total != -math.inf:
@@ -180,6 +192,8 @@ def _allowed(opened: OpenHead, row: int, column: int) -> Arithmetic:
 def _reason(opened: OpenHead, row: int, column: int) -> str:
     if opened.trace.key_tokens(opened.stream).padding[column]:
         return "the key is padding"
+    if opened.picking is not None and bool(opened.picking.left_out[row, column]):
+        return "the indexer didn't pick this key"
     if opened.stream == "decoder" and column > row:
         return "the key comes later in the text than the query"
     return "an edit blocks it" if opened.trace.provenance.edits else "the model's mask doesn't allow this pair"
@@ -243,6 +257,7 @@ _OPENERS: dict[str, Callable[[OpenHead, int, int], Arithmetic]] = {
     "scaled": _scaled,
     "softcapped": _softcapped,
     "biased": _biased,
+    "picked": _picked,
     "allowed": _allowed,
     "weights": _weights,
     "output": _output,

@@ -60,6 +60,18 @@ def biased(opened: OpenHead) -> str:
     return f"The model added between {low} and {high}{what}; the sums are {_range(opened.biased)}."
 
 
+def picked(opened: OpenHead) -> str:
+    """State how many keys the indexer left out, and how near the cut the nearest is."""
+    picking = opened.picking
+    if picking is None:
+        return "No key is left out."
+    left, margins = picking.left_out, picking.margins
+    count, nearest = int(left.sum()), float(margins[left & margins.isfinite()].amax())
+    return (
+        f"{count:,} of {int((picking.scores > -torch.inf).sum()):,} keys are left out; the nearest by {-nearest:.3g}."
+    )
+
+
 def allowed(opened: OpenHead) -> str:
     """State the number of blocked cells."""
     masked = opened.attention.masked

@@ -16,6 +16,7 @@ from attention_viz.operation.numerics import EXACT, REPEATED, close
 from attention_viz.operation.shapes import of_head, side_by_side
 from attention_viz.trace.given.from_weights import check_computed
 from attention_viz.trace.once import once
+from attention_viz.trace.picking import Picking
 from attention_viz.trace.trace import Layer, Trace
 
 # What the scores may be multiplied by, and the kinds of number that a head can be computed in again.
@@ -111,6 +112,13 @@ class OpenHead:
         )
         off = (sum(part.double() for part in found.values()) - call.bias.double()).abs().masked_fill(~live, 0)
         return found if float(off.max()) <= EXACT * max(1.0, float(self.capped.abs().max())) else {}
+
+    @once
+    def picking(self) -> Picking | None:
+        """The keys that the indexer picked for this head, (query, key); None if it left none out."""
+        whole = self.entry.picking
+        one = None if whole is None else whole.head(self.head, self.heads)
+        return one if one is None or self.queries is None else one.changed(lambda rows: rows[self.queries])
 
     @once
     def weights(self) -> Float[Tensor, "query key"]:

@@ -168,6 +168,18 @@ STEPS: dict[str, Step] = {
         keys_down=r"S'' = S' + B^{\top}",
         applies=lambda opened: opened.attention.bias is not None,
     ),
+    "picked": Step(
+        "Picked",
+        "An indexer scores the keys, and picks the highest for each query. Here is how far each key is above the cut, "
+        "the lowest score picked: keys below 0 are left out.",
+        r"\text{margin}_{ij} = I_{ij} - \min_{m \text{ picked}} I_{im}",
+        r"\text{margin}_{ij} = I_{ij} - \min_{m \text{ picked}} I_{im}",
+        ("query", "key"),
+        lambda opened: None if opened.picking is None else opened.picking.margins,
+        step_changes.picked,
+        keys_down=r"\text{margin}_{ji} = I_{ji} - \min_{m \text{ picked}} I_{mi}",
+        applies=lambda opened: opened.picking is not None,
+    ),
     "allowed": Step(
         "Allowed",
         "The mask blocks keys for each query: a blocked cell becomes −∞, so the softmax gives it exactly 0.",

@@ -250,7 +250,8 @@ def _layer(layer: Layer, count: int) -> Layer:
     around = {name: tensor[..., :count, :] for name, tensor in layer.around.items()}
     parts = {name: part[..., :count, :count] for name, part in layer.bias_parts.items()}
     call = first(layer.attention, queries=count, keys=count)
-    return replace(layer, attention=call, bias_parts=parts, **around)
+    picking = None if layer.picking is None else layer.picking.changed(lambda one: one[..., :count, :count])
+    return replace(layer, attention=call, bias_parts=parts, picking=picking, **around)
 
 
 def _first(tokens: Tokens, count: int) -> Tokens:

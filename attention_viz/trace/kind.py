@@ -20,9 +20,11 @@ __all__ = [
     "SLOTS",
     "SLOT_STREAMS",
     "STREAMS",
+    "STREAM_KINDS",
     "InputKind",
     "Unit",
     "check_places",
+    "stream_kind",
 ]
 
 # A grid of patches has at most so many places for each position there is: a model may read a quarter of a picture's.
@@ -31,11 +33,19 @@ _EMPTIEST = 16
 # Slots read the input in "pooling" and each other in "slots", and what the model gives out reads them in "readout".
 SLOT_STREAMS = ("pooling", "slots", "readout")
 # What reads a picture or a sound alone is named after it; what such a tower hands on comes after it.
-STREAMS = ("picture", "sound", "encoder", "decoder", "cross", *SLOT_STREAMS)
+STREAM_KINDS = ("picture", "sound", "encoder", "decoder", "cross")
+# A part that attends over other positions has a stream of its own: "picture 2", and so on.
+_NUMBERED = tuple(name for kind in STREAM_KINDS for name in (kind, *(f"{kind} {number}" for number in range(2, 10))))
+STREAMS = (*_NUMBERED, *SLOT_STREAMS)
 # Those whose queries are other positions than their keys.
-CROSSING_STREAMS = ("pooling", "readout", "cross")
+CROSSING_STREAMS = ("pooling", "readout", *(name for name in _NUMBERED if name.startswith("cross")))
 # The stream of layers without a softmax; if a layer has several, the second one's is "mixer 2", and so on.
 MIXER = "mixer"
+
+
+def stream_kind(stream: str) -> str:
+    """Return a stream's name without its number."""
+    return stream.partition(" ")[0]
 
 
 class InputKind(StrEnum):

@@ -12,8 +12,9 @@ from attention_viz.operation.shapes import FLOATING, broadcasts
 from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.kept import KeptLayers
-from attention_viz.trace.kind import STREAMS
+from attention_viz.trace.kind import STREAM_KINDS, STREAMS
 from attention_viz.trace.memory import LateOutput
+from attention_viz.trace.picking import Picking, check_picking
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,6 +32,7 @@ class Layer(ShortRepr):
         bias_parts: the summands of the call's bias by name, if known: "ALiBi", "relative positions", "content to
             position" (query times distance), "position to content" (key times distance), or "given" for a rest that no
             product made. Blocked cells are 0.
+        picking: the keys that the layer's indexer picked, if it has one and left some out.
     """
 
     attention: Attention
@@ -41,6 +43,7 @@ class Layer(ShortRepr):
     unrotated_key: Float[Tensor, "key_head key d_k"] | None = None
     source: Float[Tensor, "key d_source"] | None = None
     bias_parts: Mapping[str, Float[Tensor, "*head _query _key"]] = field(default_factory=dict[str, Tensor])
+    picking: Picking | None = None
 
     @property
     def around(self) -> Mapping[str, Tensor]:
@@ -55,6 +58,7 @@ class Layer(ShortRepr):
         yield from (term for term in terms if isinstance(term, Tensor))
         yield from self.around.values()
         yield from self.bias_parts.values()
+        yield from (() if self.picking is None else (self.picking.scores, self.picking.picked))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,7 +102,9 @@ def sizes_in_words(
 
 
 # The names of the tensors around a call.
-AROUND = tuple(entry.name for entry in fields(Layer) if entry.name not in ("attention", "label", "bias_parts"))
+AROUND = tuple(
+    entry.name for entry in fields(Layer) if entry.name not in ("attention", "label", "bias_parts", "picking")
+)
 
 
 def check_output(output: Tensor | LateOutput) -> None:
@@ -132,6 +138,8 @@ def _check_layer(name: str, layer: Layer, queries: int, keys: int) -> None:
         if rows is not None and (rows.ndim != 2 or len(rows) != count or rows.dtype not in FLOATING):
             got = f"{tuple(rows.shape)} of {rows.dtype}"
             raise TraceError(f"{name} needs {what} of ({axis}, d_model) for {count} tokens; got {got}")
+    if layer.picking is not None:
+        check_picking(name, layer.picking, shape)
     for part, numbers in layer.bias_parts.items():
         if numbers.ndim < 2 or not broadcasts(tuple(numbers.shape), shape) or numbers.dtype not in FLOATING:
             got = f"{tuple(numbers.shape)} of {numbers.dtype}"
@@ -160,7 +168,7 @@ def check_streams(
 ) -> None:
     """Refuse streams with unknown names, no layer, or missing tokens; mixers alone have those of the first one."""
     if not (layers or mixers) or not set(layers) <= set(STREAMS):
-        raise TraceError(f"a trace needs streams named {', '.join(STREAMS)}; got {', '.join(layers) or 'none'}")
+        raise TraceError(f"a trace needs streams named {', '.join(STREAM_KINDS)}; got {', '.join(layers) or 'none'}")
     if not (set(layers) or set(list(mixers)[:1])) == set(queries) == set(keys):
         raise TraceError("each stream needs layers, query tokens and key tokens; one of them is missing")
     empty = [stream for stream, found in (*layers.items(), *mixers.items()) if not found]

@@ -33,4 +33,7 @@ def are_alike(stream: str, queries: Tokens, keys: Tokens) -> bool:
 
 def has_target(streams: Collection[str]) -> bool:
     """Return whether these streams are of a model that reads one thing and writes a text."""
-    return {"encoder", "decoder", "cross"} <= {*streams} or tuple(streams) == ("cross",)
+    found = {*streams}
+    # A text's own attention to an image or audio makes it no second text.
+    beside = {"picture", "sound"} & found and "encoder" not in found
+    return found == {"cross"} or ({"decoder", "cross"} <= found and not beside)

@@ -73,6 +73,18 @@ class Trace(GivenTrace):
         answer = None if last is None or last.role not in ("assistant", "thinking") else (last.role, last.start)
         return self.derived(provenance=replace(self.provenance, segments=found, answer=answer))
 
+    def __copy__(self) -> "Trace":
+        """Return the trace itself, which nothing changes."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Trace":
+        """Return the trace itself."""
+        return self
+
+    def __reduce__(self) -> Any:
+        """Refuse to be pickled."""
+        raise TraceError("a trace can't be pickled; write it by save(path), and read it by av.Trace.load(path)")
+
     @property
     def text_stream(self) -> str:
         """The stream whose tokens have segments: the encoder, else the decoder, else the first one."""

@@ -48,6 +48,9 @@ def stage(root: Path, folder: Path, course: Path | None = None) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         if place.endswith(".md"):
             target.write_text(_with_links(_markdown(path), path, where), encoding="utf-8", newline="\n")
+        elif place == "llms.txt":
+            text = _with_links(path.read_text("utf-8"), path, where)
+            target.write_text(text.replace(".md)", ".html)"), encoding="utf-8", newline="\n")
         else:
             shutil.copyfile(path, target)
     for notebook in (root / "docs").glob("*.ipynb"):

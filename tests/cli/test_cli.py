@@ -20,7 +20,9 @@ import pytest
 
 import attention_viz as av
 from attention_viz.cli import app, main
+from attention_viz.cli.answers.answer import Answer
 from attention_viz.cli.arguments import COMPLETE
+from attention_viz.cli.exits import FAILED_CHECK, NOT_FOUND, REFUSED, USAGE
 from attention_viz.cli.files import ENDINGS
 from attention_viz.cli.output import show
 from attention_viz.cli.program import program
@@ -32,6 +34,7 @@ from attention_viz.trace.export import to_csv
 from attention_viz.trace.trace import Fidelity
 from attention_viz.views import heatmap_svg
 from scripts import serve
+from tests.answers import answer_of, result_of, rows_of
 from tests.shipped import load_once
 from tests.terms import assert_same_terms
 
@@ -39,7 +42,7 @@ ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "command-line.md").read_text("utf-8")
 COMMANDS = (
     "app", "trace", "findings", "heads", "find", "compare", "why", "effects", "patch", "circuits", "scan",
-    "course", "verify", "plan", "models", "completion",
+    "course", "verify", "plan", "models", "mcp", "schema", "completion",
 )  # fmt: skip
 DINO = "dinov2-small"
 MOON = "moon cheese frog ring moon cheese"
@@ -67,13 +70,13 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return go
 
 
-def refused(result: tuple[int, str, str], message: str, code: int = 1) -> None:
+def refused(result: tuple[int, str, str], message: str, code: int = REFUSED) -> None:
     """Nothing on standard output; the message in one line at the end of standard error, and the code."""
     assert result[:2] == (code, ""), result
     *before, last = result[2].splitlines()
     assert re.search(message, last), result[2]
     assert last.startswith("attention-viz")
-    assert code == 2 or [line for line in before if not line.startswith("Loading ")] == []
+    assert code == USAGE or [line for line in before if not line.startswith("Loading ")] == []
 
 
 # Pictures and sound
@@ -186,7 +189,7 @@ def test_models_in_a_process_of_its_own_as_json() -> None:
         [*PROGRAM, "models", "--format", "json"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
-    assert json.loads(done.stdout) == av.catalogue().reset_index().to_dict("records")
+    assert rows_of(done.stdout) == av.catalogue().reset_index().to_dict("records")
 
 
 def test_models_as_a_table_and_as_csv(run: Run) -> None:
@@ -380,7 +383,7 @@ def test_heads_are_the_library_s_table(run: Run) -> None:
     code, out, err = run("heads", MOON, "--model", "induction", "--format", "json")
     assert (code, err) == (0, "Loading induction …\n")
     # A metric that no head has is a column of nulls, which pandas takes for objects.
-    read = pandas.DataFrame(json.loads(out)).set_index(["layer", "head"]).astype(dict(own.dtypes))
+    read = pandas.DataFrame(rows_of(out)).set_index(["layer", "head"]).astype(dict(own.dtypes))
     pandas.testing.assert_frame_equal(read, own, check_exact=True)
     out = run("heads", MOON, "--model", "induction", "--format", "csv")[1]
     pandas.testing.assert_frame_equal(pandas.read_csv(io.StringIO(out)).set_index(["layer", "head"]), own)
@@ -388,7 +391,7 @@ def test_heads_are_the_library_s_table(run: Run) -> None:
 
 def test_heads_by_a_metric_are_the_largest_first(run: Run) -> None:
     own = av.head_table(av.load("induction").trace(MOON))["induction"]
-    read = json.loads(run("heads", MOON, "--model", "induction", "--metric", "induction", "--format", "json")[1])
+    read = rows_of(run("heads", MOON, "--model", "induction", "--metric", "induction", "--format", "json")[1])
     assert [set(row) for row in read] == [{"layer", "head", "induction", "induction_n"}] * 8
     values = [row["induction"] for row in read]
     assert values == sorted(own, reverse=True)
@@ -404,7 +407,7 @@ def test_heads_make_the_standard_test_of_induction_beside_the_text(run: Run, tmp
     asked = ("--repeated-random", "--metric", "induction_random,induction", "--format", "json")
     columns = ["layer", "head", "induction_random", "induction_random_n", "induction", "induction_n"]
     code, out, _ = run("heads", MOON, "--model", "induction", *asked)
-    pandas.testing.assert_frame_equal(pandas.DataFrame(json.loads(out)), own.reset_index()[columns])
+    pandas.testing.assert_frame_equal(pandas.DataFrame(rows_of(out)), own.reset_index()[columns])
     trace.save(tmp_path / "moon.safetensors")
     assert run("heads", "--trace", str(tmp_path / "moon.safetensors"), *asked)[:2] == (code, out)
     _, out, _ = run("heads", MOON, "--model", "induction", "--repeated-random", "--metric", "induction", "--top", "1")
@@ -415,7 +418,7 @@ def test_heads_make_the_standard_test_of_induction_beside_the_text(run: Run, tmp
 def test_what_is_no_number_is_null_nothing_or_nan(run: Run) -> None:
     words = ("heads", "moon cheese", "--model", "induction", "--metric", "induction", "--format")
     assert math.isnan(av.head_table(av.load("induction").trace("moon cheese"))["induction"].iloc[0])
-    assert {row["induction"] for row in json.loads(run(*words, "json")[1])} == {None}
+    assert {row["induction"] for row in rows_of(run(*words, "json")[1])} == {None}
     assert run(*words, "csv")[1].splitlines()[1] == "0,0,,0"
     _, out, err = run(*words, "table")
     assert out.splitlines()[1].split() == ["0", "0", "nan"]
@@ -426,36 +429,38 @@ def test_of_several_streams_one_has_to_be_named(run: Run) -> None:
     words = ("heads", "the cat sees the dog", "--model", "translation", "--format", "json")
     refused(run(*words), "encoder, decoder, cross")
     own = av.head_table(av.load("translation").trace("the cat sees the dog"), "cross")
-    read = json.loads(run(*words, "--stream", "cross")[1])
+    read = rows_of(run(*words, "--stream", "cross")[1])
     assert [row["confidence"] for row in read] == list(own["confidence"])
     assert {row["distance"] for row in read} == {None}
 
 
 def test_findings_are_those_of_the_library(run: Run) -> None:
     own = av.findings(av.load("coreference").trace(ANIMAL), 3)
-    read = json.loads(run("findings", ANIMAL, "--model", "coreference", "--top", "3", "--format", "json")[1])
+    read = rows_of(run("findings", ANIMAL, "--model", "coreference", "--top", "3", "--format", "json")[1])
     assert [row["finding"] for row in read] == [one.text for one in own]
     assert [(row["layer"], row["head"], row["query"], row["key"]) for row in read] == [
         (one.layer, one.head, one.query, one.key) for one in own
     ]
     _, out, err = run("findings", "queen", "--model", "coreference", "--format", "json")
-    assert json.loads(out) == []
-    assert re.search("no findings in “queen”: .*1 content word", err)
+    (note,) = answer_of(out)["notes"]
+    assert rows_of(out) == [] and "no findings" not in err
+    assert re.search("no findings in “queen”: .*1 content word", note)
+    assert note in run("findings", "queen", "--model", "coreference")[2]
 
 
 def test_find_ranks_as_the_library_does(run: Run) -> None:
     own = av.find_heads(av.load("coreference").trace(ANIMAL), query="it", key="animal")
     words = ("find", "it", "animal", "--text", ANIMAL, "--model", "coreference")
     for more, count in (((), len(own)), (("--top", "3"), 3)):
-        read = json.loads(run(*words, *more, "--format", "json")[1])
+        read = rows_of(run(*words, *more, "--format", "json")[1])
         assert read == own.head(count).to_dict("records")
     assert run(*words, "--top", "2")[1].splitlines()[0].split() == ["layer", "head", "weight", "query", "key", "rank"]
 
 
 def test_find_prints_ten_unless_told_otherwise(run: Run) -> None:
     words = ("find", "bank", "river", "--text", "The bank of the river", "--model", "all-MiniLM-L6-v2")
-    assert len(json.loads(run(*words, "--format", "json")[1])) == 10
-    assert len(json.loads(run(*words, "--format", "json", "--top", "500")[1])) == 72
+    assert len(rows_of(run(*words, "--format", "json")[1])) == 10
+    assert len(rows_of(run(*words, "--format", "json", "--top", "500")[1])) == 72
 
 
 def test_compare_is_the_library_s_comparison(run: Run) -> None:
@@ -463,12 +468,12 @@ def test_compare_is_the_library_s_comparison(run: Run) -> None:
     model = av.load("induction")
     one, two = model.trace(MOON), model.trace(other)
     code, out, _ = run(*words, "--other", other, "--format", "json")
-    told, found = json.loads(out), av.head_divergences(one, two)
+    told, found = result_of(out), av.head_divergences(one, two)
     assert code == 0 and (told["shared"], told["align"]) == (3, "position")
     assert [(row["layer"], row["head"]) for row in told["rows"]] == list(found.index)
     assert [row["divergence"] for row in told["rows"]] == pytest.approx(found["divergence"].tolist())
     asked = ("--layer", "1", "--head", "1", "--align", "token", "--top", "1", "--format", "json")
-    told, pair = json.loads(run(*words, "--other", other, *asked)[1]), av.compare(one, two, 1, 1, align="token")
+    told, pair = result_of(run(*words, "--other", other, *asked)[1]), av.compare(one, two, 1, 1, align="token")
     assert told["divergence"] == pytest.approx(pair.mean)
     assert abs(told["rows"][0]["difference"]) == pytest.approx(float(pair.difference.nan_to_num().abs().max()))
     assert "--layer and --head together" in run(*words, "--other", other, "--layer", "1")[2]
@@ -480,18 +485,19 @@ def test_why_is_the_library_s_decomposition(run: Run) -> None:
     assert isinstance(model, av.AttentionModel)
     trace = model.trace(MOON)
     code, out, _ = run(*words, "--token", "frog", "--against", "ring", "--top", "3")
-    told, found = json.loads(out), av.decompose(model, trace, av.Logit("frog", against="ring"))
+    told, found = result_of(out), av.decompose(model, trace, av.Logit("frog", against="ring"))
     assert code == 0
     assert told["total"] == pytest.approx(found.total)
     assert told["remainder"] == pytest.approx(found.remainder, abs=1e-5)
     assert told["held"] == "direct effect; norms and patterns held fixed"
     assert [row["contribution"] for row in told["rows"]] == pytest.approx(found.table.contribution[:3].tolist())
     code, out, _ = run(*words, "--layer", "1", "--head", "1", "--query", "5", "--key", "frog", "--relative")
-    told, found = json.loads(out), av.decompose(model, trace, av.Score(1, 1, 5, 3, relative=True))
+    told, found = result_of(out), av.decompose(model, trace, av.Score(1, 1, 5, 3, relative=True))
     assert told["total"] == pytest.approx(found.total)
     assert {row["side"] for row in told["rows"]} == {"query", "key"}
-    told_of = [run(*words, "--layer", "1", "--head", "1", "--query", "3", "--key", key)[2] for key in ("1", "5")]
-    assert ["its weight is 0" in err for err in told_of] == [False, True]
+    pair = (*words, "--layer", "1", "--head", "1", "--query", "3", "--key")
+    assert ["its weight is 0" in "".join(answer_of(run(*pair, key)[1])["notes"]) for key in ("1", "5")] == [False, True]
+    assert "its weight is 0" in run(*pair, "5", "--format", "table")[2]
     assert "total" in run("why", "--text", MOON, "--model", "induction", "--token", "frog")[1]
 
 
@@ -500,7 +506,7 @@ def test_patch_is_what_the_library_puts(run: Run) -> None:
     assert isinstance(model, av.AttentionModel)
     words = ("patch", "--text", MOON, "--other", other, "--model", "induction", "--token", "frog", "--format", "json")
     code, out, err = run(*words, "--top", "2")
-    told, found = json.loads(out), av.patch(model, MOON, other, av.Logit("frog"))
+    told, found = result_of(out), av.patch(model, MOON, other, av.Logit("frog"))
     assert (code, f"{len(found)} of {len(found)} runs done" in err) == (0, True)
     assert told["number"] == pytest.approx(found.attrs["number"])
     assert told["held"].startswith("total effect")
@@ -508,7 +514,7 @@ def test_patch_is_what_the_library_puts(run: Run) -> None:
     assert [(row["layer"], row["head"]) for row in told["rows"]] == list(largest.index)
     assert [abs(row["effect"]) for row in told["rows"]] == pytest.approx(largest.tolist(), abs=1e-5)
     code, _, err = run(*words, "--other", "moon cheese ring")
-    assert (code, "aligned" in err) == (1, True)
+    assert (code, "aligned" in err) == (REFUSED, True)
 
 
 def test_effects_are_the_library_s_and_of_several_texts_the_mean_with_its_spread(run: Run, tmp_path: Path) -> None:
@@ -516,12 +522,12 @@ def test_effects_are_the_library_s_and_of_several_texts_the_mean_with_its_spread
     assert isinstance(model, av.AttentionModel)
     words = ("effects", "--model", "induction", "--token", "frog", "--format", "json")
     code, out, err = run(*words, "--probability", "--to", "zero", "--top", "2", MOON)
-    told, found = json.loads(out), av.effects(model, MOON, av.Probability("frog"), to="zero")
+    told, found = result_of(out), av.effects(model, MOON, av.Probability("frog"), to="zero")
     assert (code, "text 1 of 1: 8 of 8 heads done" in err) == (0, True)
     assert (told["number"], told["to"]) == (pytest.approx(found.attrs["number"]), "zero")
     assert [(row["layer"], row["head"]) for row in told["rows"]] == list(found.index[:2])
     (tmp_path / "texts.txt").write_text(f"{other}\n\n", "utf-8")
-    told = json.loads(run(*words, MOON, "--texts", str(tmp_path / "texts.txt"))[1])
+    told = result_of(run(*words, MOON, "--texts", str(tmp_path / "texts.txt"))[1])
     one, two = (av.effects(model, text, av.Logit("frog")).sort_index() for text in (MOON, other))
     mean, rows = (one["effect"] + two["effect"]) / 2, told["rows"]
     assert (told["texts"], told["number"]) == (2, pytest.approx((one.attrs["number"] + two.attrs["number"]) / 2))
@@ -543,8 +549,8 @@ def test_several_texts_and_metrics_make_one_table_and_load_the_model_once(run: R
     columns = ["layer", "head"]
     columns += [name + ending for name in ("induction", "previous") for ending in ("", "_spread", "_n")]
     largest = own.nlargest(3, "induction").reset_index()[columns]
-    pandas.testing.assert_frame_equal(pandas.DataFrame(json.loads(out)), largest)
-    told = json.loads(run("findings", MOON, other, "--model", "induction", "--top", "1", "--format", "json")[1])
+    pandas.testing.assert_frame_equal(pandas.DataFrame(rows_of(out)), largest)
+    told = rows_of(run("findings", MOON, other, "--model", "induction", "--top", "1", "--format", "json")[1])
     assert [row["text"] for row in told] == [MOON, other]
 
 
@@ -569,7 +575,7 @@ def test_a_saved_trace_stands_for_a_text_everywhere_and_its_path_is_never_read_a
         assert run(*command, *kept, *more, *json_)[:2] == expected[:2]
     assert "Loading" not in run("heads", *kept)[2]
     # A file has no model, so its findings have no effects.
-    from_file, from_text = (json.loads(run("findings", *some, *json_)[1]) for some in (kept, (MOON, *given)))
+    from_file, from_text = (rows_of(run("findings", *some, *json_)[1]) for some in (kept, (MOON, *given)))
     assert from_file[0]["finding"] == from_text[0]["finding"]
     assert {one["effect"] for one in from_file} == {None}
     # A text beside a saved trace is read by the trace's model, where none is named.
@@ -651,8 +657,8 @@ def test_circuits_are_what_the_library_says(run: Run) -> None:
     code, out, _ = run(*words)
     found = av.circuits(model)
     assert code == 0
-    assert [row["ov"] for row in json.loads(out)] == pytest.approx(found["ov"].tolist())
-    told = json.loads(run(*words, "--layer", "1", "--head", "1", "--top", "2")[1])
+    assert [row["ov"] for row in rows_of(out)] == pytest.approx(found["ov"].tolist())
+    told = rows_of(run(*words, "--layer", "1", "--head", "1", "--top", "2")[1])
     pairs = av.compositions(model, into=[(1, 1)])
     largest = pairs[["q", "k", "v"]].max(axis=1).nlargest(2)
     assert [max(row["q"], row["k"], row["v"]) for row in told] == pytest.approx(largest.tolist())
@@ -673,12 +679,12 @@ def test_scan_is_the_library_s_and_says_how_to_go_on(run: Run, tmp_path: Path, m
     assert (
         found.manifest["settings"] | {"length": 20, "layers": [1], "rows": 2, "limit": 2} == found.manifest["settings"]
     )
-    assert [(row["layer"], row["head"], row["role"]) for row in json.loads(out)] == [
+    assert [(row["layer"], row["head"], row["role"]) for row in rows_of(out)] == [
         (layer, head, role) for (layer, head), role in found.roles["role"].items()
     ]
     refused(run(*words), "is a scan with other settings")
     elsewhere = (words[0], "nowhere/no-model", str(tmp_path / "no.csv"), *words[3:])
-    refused(run(*elsewhere), "corpus .*no.csv doesn't exist")
+    refused(run(*elsewhere), "corpus .*no.csv doesn't exist", NOT_FOUND)
 
     def interrupted(*_arguments: object, **_options: object) -> None:
         raise KeyboardInterrupt
@@ -692,12 +698,16 @@ def test_a_table_for_eyes_shows_tokens_as_people_read_them_and_files_keep_both(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     table = pandas.DataFrame({"token": ["ĠMary", None], "logit": [1.5, 2.0], "written": ["·Mary", None]})
-    show(table, "table")
+    show(Answer("why", None, table=table), "table")
     assert capsys.readouterr().out == "token   logit\n·Mary  1.5000\n       2.0000\n"
-    show(table, "csv")
+    show(Answer("why", None, table=table), "csv")
     assert capsys.readouterr().out == 'token,logit,written\n"ĠMary",1.5,"·Mary"\n,2.0,\n'
-    show(table, "json")
-    assert json.loads(capsys.readouterr().out)[0] == {"token": "ĠMary", "logit": 1.5, "written": "·Mary"}
+    show(Answer("why", None, table=table), "json")
+    assert json.loads(capsys.readouterr().out)["result"]["rows"][0] == {
+        "token": "ĠMary",
+        "logit": 1.5,
+        "written": "·Mary",
+    }
 
 
 @pytest.mark.parametrize(
@@ -706,10 +716,10 @@ def test_a_table_for_eyes_shows_tokens_as_people_read_them_and_files_keep_both(
         (("--layer", "1"), 2, "--layer, --head, --query and --key together"),
         ((), 2, "--token"),
         (("--token", "moon", "--layer", "0"), 2, "--token"),
-        (("--layer", "1", "--head", "1", "--query", "moon", "--key", "2"), 1, "positions 1, 5"),
-        (("--layer", "1", "--head", "1", "--query", "sun", "--key", "2"), 1, "isn't in this text"),
-        (("--token", "sunshine"), 1, "no token 'sunshine'"),
-        (("--token", ""), 1, "token is empty"),
+        (("--layer", "1", "--head", "1", "--query", "moon", "--key", "2"), REFUSED, "positions 1, 5"),
+        (("--layer", "1", "--head", "1", "--query", "sun", "--key", "2"), REFUSED, "isn't in this text"),
+        (("--token", "sunshine"), REFUSED, "no token 'sunshine'"),
+        (("--token", ""), REFUSED, "token is empty"),
     ],
 )
 def test_why_refuses_what_is_no_number(words: tuple[str, ...], code: int, message: str, run: Run) -> None:
@@ -719,7 +729,7 @@ def test_why_refuses_what_is_no_number(words: tuple[str, ...], code: int, messag
 
 def test_csv_gives_a_spreadsheet_nothing_to_run(capsys: pytest.CaptureFixture[str]) -> None:
     evil = ["=1+1", "\u200b@x", 'a "b", c', "plain"]
-    show(pandas.DataFrame({"word": evil, "weight": [0.1, 0.2, 0.3, math.nan]}), "csv")
+    show(Answer("why", None, table=pandas.DataFrame({"word": evil, "weight": [0.1, 0.2, 0.3, math.nan]})), "csv")
     rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
     assert rows[0] == ["word", "weight"]
     assert [row[0] for row in rows[1:]] == ["'=1+1", "'\u200b@x", 'a "b", c', "plain"]
@@ -728,7 +738,7 @@ def test_csv_gives_a_spreadsheet_nothing_to_run(capsys: pytest.CaptureFixture[st
 
 def test_a_table_gives_a_terminal_nothing_to_obey(capsys: pytest.CaptureFixture[str]) -> None:
     words = pandas.Series(["a\x1b[31m", "b\nc", "\udcff"], dtype=object)
-    show(pandas.DataFrame({"word": words, "n": [1, 20, 300]}), "table")
+    show(Answer("why", None, table=pandas.DataFrame({"word": words, "n": [1, 20, 300]})), "table")
     assert capsys.readouterr().out.splitlines() == [
         "word         n", "a\\x1b[31m    1", "b c         20", "\\udcff     300",
     ]  # fmt: skip
@@ -748,11 +758,11 @@ def test_verify_tells_both_errors(words: tuple[str, ...], run: Run) -> None:
     }  # fmt: skip
 
 
-def test_verify_is_1_where_it_is_not_ok(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_is_a_failed_check_where_it_is_not_ok(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Fidelity(0.5, None, 1e-5, "another")
     monkeypatch.setattr(Scratch, "verify", lambda *_: wrong)
     code, out, _ = run("verify", "scratch")
-    assert code == 1
+    assert code == FAILED_CHECK
     assert dict(line.split(maxsplit=1) for line in out.splitlines()) == {
         "output_error": "0.5", "weight_error": "unmeasured", "bound": "1e-05", "reference": "another",
         "rule": "not within 1e-05", "ok": "no",
@@ -778,7 +788,7 @@ def test_verify_is_1_where_it_is_not_ok(run: Run, monkeypatch: pytest.MonkeyPatc
         (("trace", "a", "--model", "scratch", "--out", "w.csv", "--target", "\udcff"), "invalid byte at position 0"),
     ],
 )
-def test_a_refusal_is_one_line_and_1(
+def test_a_refusal_is_one_line_and_its_code(
     words: tuple[str, ...], message: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -787,7 +797,7 @@ def test_a_refusal_is_one_line_and_1(
 
 
 def test_a_folder_that_is_no_model_is_refused(run: Run, tmp_path: Path) -> None:
-    refused(run("verify", str(tmp_path)), "config.json")
+    refused(run("verify", str(tmp_path)), "config.json", NOT_FOUND)
 
 
 def test_a_message_of_several_lines_is_told_in_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -795,7 +805,7 @@ def test_a_message_of_several_lines_is_told_in_one(run: Run, monkeypatch: pytest
         raise AttentionVizError("first\n  second \x1b[2J")
 
     monkeypatch.setattr("attention_viz.sources.catalogue", refuse)
-    assert run("models") == (1, "", "attention-viz: first second \\x1b[2J\n")
+    assert run("models") == (REFUSED, "", "attention-viz: first second \\x1b[2J\n")
 
 
 def test_ctrl_c_is_130_without_a_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

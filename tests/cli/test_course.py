@@ -6,6 +6,7 @@ import pytest
 
 from attention_viz.cli import main
 from attention_viz.cli.course import seeds
+from attention_viz.cli.exits import REFUSED, USAGE
 
 TEXT = "The bank of the river was flooded"
 
@@ -18,7 +19,7 @@ def test_it_writes_a_course_and_says_its_size(tmp_path: Path, capsys: pytest.Cap
     assert f"{size / 1e6:.1f} MB" in printed.err and "index.html" in printed.err and printed.out == ""
     content = (out / "data" / "plain-1.js").read_text("utf-8")
     assert '"seed":2' in content and '"seed":3' in content and '"seed":4' not in content
-    assert main(["course", str(out), "--text", TEXT, "--lesson", "plain"]) == 1
+    assert main(["course", str(out), "--text", TEXT, "--lesson", "plain"]) == REFUSED
     assert "has files already; add --force" in capsys.readouterr().err
 
 
@@ -37,14 +38,14 @@ def test_it_writes_a_course_and_says_its_size(tmp_path: Path, capsys: pytest.Cap
 def test_what_it_refuses_it_names_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
-    assert main(["course", str(tmp_path / "new"), *words]) in (1, 2)
+    assert main(["course", str(tmp_path / "new"), *words]) in (USAGE, REFUSED)
     assert said in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
 
 
 def test_a_file_in_its_place_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("mine")
-    assert main(["course", str(tmp_path / "file"), "--text", TEXT]) == 1
+    assert main(["course", str(tmp_path / "file"), "--text", TEXT]) == REFUSED
     assert "is a file; give a folder" in capsys.readouterr().err
 
 

@@ -2,14 +2,15 @@
 
 import csv
 import io
-import json
 from pathlib import Path
 
 import pytest
 
 import attention_viz as av
 from attention_viz.cli import main
+from attention_viz.cli.exits import REFUSED
 from tests.analysis.mixed import mixed_trace
+from tests.answers import rows_of
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_heads_are_listed_and_ranked_by_shares(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["heads", "--trace", saved, "--stream", "mixer", "--metric", "reach,negative", "--format", "json"]) == 0
-    rows, own = json.loads(capsys.readouterr().out), av.head_table(mixed_trace("bamba"), stream="mixer")
+    rows, own = rows_of(capsys.readouterr().out), av.head_table(mixed_trace("bamba"), stream="mixer")
     expected = own.sort_values("reach", ascending=False)
     assert [(one["layer"], one["head"]) for one in rows] == list(expected.index)
     assert [one["negative"] for one in rows] == pytest.approx(expected["negative"].tolist(), abs=1e-6)
@@ -31,7 +32,7 @@ def test_heads_are_listed_and_ranked_by_shares(saved: str, capsys: pytest.Captur
         (["--stream", "mixer", "--metric", "entropy"], "can't show entropy: a signed row isn't a distribution"),
         (["--metric", "reach"], "can't show reach: it is a metric of layers without a softmax; add --stream mixer"),
     ):
-        assert main(["heads", "--trace", saved, *options]) == 1
+        assert main(["heads", "--trace", saved, *options]) == REFUSED
         assert message in capsys.readouterr().err
 
 
@@ -47,6 +48,6 @@ def test_a_table_and_a_search_have_signed_weights(
     query, key = (own.query_tokens().labels[at] for at in (9, 7))
     capsys.readouterr()
     assert main(["find", query, key, "--trace", saved, "--stream", "mixer", "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = rows_of(capsys.readouterr().out)
     expected = av.find_heads(own, query, key, "mixer")
     assert [one["share"] for one in found] == pytest.approx(expected["share"].head(10).tolist())

@@ -12,6 +12,7 @@ from PIL import Image
 import attention_viz as av
 from attention_viz.analysis.metrics import metrics_in
 from attention_viz.cli import main
+from attention_viz.cli.exits import REFUSED
 from attention_viz.corpus import scanning
 from attention_viz.inputs.media.shapes import DRAWN, draw_shapes
 from attention_viz.trace.trace import Trace
@@ -209,5 +210,5 @@ def test_the_command_scans_texts_with_images(folder: Path, tmp_path: Path, capsy
     assert main(("scan", "shapes", str(folder / "asked.csv"), "--picture", "picture", *out)) == 0
     printed = capsys.readouterr().out
     assert '"picture",0,0,' in printed and '"decoder",2,3,' in printed
-    assert main(("scan", "shapes", str(folder / "asked.csv"), "--picture", "file", *out)) == 1
+    assert main(("scan", "shapes", str(folder / "asked.csv"), "--picture", "file", *out)) == REFUSED
     assert "no column 'file'" in capsys.readouterr().err

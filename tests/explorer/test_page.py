@@ -8,6 +8,7 @@ import pytest
 
 import attention_viz as av
 from attention_viz.explorer import explore
+from attention_viz.explorer.page import ExplorerPage, opening_of
 from attention_viz.trace.trace import Provenance, Trace
 
 
@@ -49,7 +50,7 @@ def test_nothing_that_was_typed_stands_in_the_page_unescaped(many_kinds: Trace) 
 
 
 def test_a_notebook_gets_the_page_in_a_frame_of_its_own(many_kinds: Trace) -> None:
-    shown = explore(many_kinds)
+    shown = ExplorerPage(many_kinds, opening_of(many_kinds))
     frame = shown._repr_html_()
     page = re.fullmatch(r'<iframe [^>]*srcdoc="([^"]*)"[^>]*></iframe>', frame)
     assert page is not None
@@ -58,7 +59,10 @@ def test_a_notebook_gets_the_page_in_a_frame_of_its_own(many_kinds: Trace) -> No
 
 
 def test_it_says_in_one_line_what_it_is(many_kinds: Trace) -> None:
-    assert re.fullmatch(r"<Explorer of 'a text · random', [\d,]+ bytes>", repr(explore(many_kinds)))
+    shown = explore(many_kinds, stream="cross", layer=1, head=1)
+    assert repr(shown) == "<Explorer of 'a text · random': cross, layer 1, head 1>"
+    shown.selection = {"query": 2, "key": 0}
+    assert repr(shown) == "<Explorer of 'a text · random': cross, layer 1, head 1, query 2, key 0>"
 
 
 def test_half_of_a_pair_that_stands_for_one_sign_keeps_no_file_from_being_written(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def looked_at(path: Path) -> None:
         av.head_table(trace)
         av.findings(trace)
         av.roles(trace)
-        av.explore(trace)
+        av.explore(trace).html()
         for stream in trace.streams:
             assert trace.weights(0, 0, stream).shape == (len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))
 

@@ -61,6 +61,12 @@ def test_thinking_that_the_template_leaves_out_has_no_segment_and_a_note() -> No
     assert found.opens == "thinking"
 
 
+def test_an_empty_message_has_no_segment_and_a_note() -> None:
+    found = render((("user", "a"), ("assistant", " "), ("user", "b")), by(CHATML))
+    assert [role for role, *_ in found.parts] == ["user", "user"]
+    assert found.notes == ("No segment has the empty message of the role 'assistant'.",)
+
+
 def test_a_chat_that_ends_with_an_answer_awaits_none() -> None:
     found = render(CHAT[:3], by(CHATML))
     assert found.opens is None and found.text.endswith("No.<|end|>\n")

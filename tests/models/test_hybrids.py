@@ -14,6 +14,7 @@ from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 import attention_viz as av
 from attention_viz.cli import main
+from attention_viz.cli.exits import REFUSED
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import misfit
 from attention_viz.models.model import AttentionModel
@@ -281,7 +282,10 @@ def test_the_command_line_has_the_models_own_numbers(tmp_path: Path, capsys: pyt
     assert main(["trace", "the bank", "--model", str(folder), "--layer", "3", "--out", str(tmp_path / "one.csv")]) == 0
     rows = (tmp_path / "one.csv").read_text().splitlines()[1:]
     assert {row.split(",")[1] for row in rows} == {"3"}
-    assert main(["trace", "the bank", "--model", str(folder), "--layer", "9", "--out", str(tmp_path / "two.csv")]) == 1
+    assert (
+        main(["trace", "the bank", "--model", str(folder), "--layer", "9", "--out", str(tmp_path / "two.csv")])
+        == REFUSED
+    )
     assert "the decoder attends in layers 1 and 3" in capsys.readouterr().err
 
 

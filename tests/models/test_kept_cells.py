@@ -1,5 +1,7 @@
 """A trace of some heads, or of the last rows, has their numbers under the model's own, and refuses all else by name."""
 
+import copy
+import pickle
 from pathlib import Path
 
 import pandas
@@ -43,6 +45,16 @@ def test_what_is_kept_has_the_numbers_of_the_whole(family: str) -> None:
             assert len(part.query_tokens()) == rows
             assert part.query_tokens().labels == whole.query_tokens().labels[-rows:]
             assert part.key_tokens().labels == whole.key_tokens().labels
+
+
+def test_copies_are_the_trace_and_an_analysis_names_what_it_lacks() -> None:
+    model = wrapped("llama")
+    for trace in (model.trace_ids(ids(COUNT)), model.trace_ids(ids(COUNT), heads=[1])):
+        assert copy.copy(trace) is copy.deepcopy(trace) is trace
+        with pytest.raises(av.TraceError, match=r"can't be pickled; write it by save\(path\)"):
+            pickle.dumps(trace)
+    with pytest.raises(av.TraceError, match="needs all heads and rows, but this trace keeps only head 1"):
+        av.logit_lens(model, trace)
 
 
 def test_it_takes_less_memory_than_the_whole() -> None:

@@ -232,6 +232,8 @@ def test_a_stop_text_may_begin_with_the_space_before_the_first_generated_word() 
         ({"stop": [1.5]}, "stop takes a text, a token id or a list of them; got 1.5"),
         ({"stop": None}, "stop takes a text, a token id or a list of them; got None"),
         ({"stop": ""}, "a stop text is empty"),
+        ({"stop": "\ud83e"}, "has half a character, which no model generates"),
+        ({"stop": ["a", "b\ufffd"]}, "has half a character, which no model generates"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_runs(options: dict[str, Any], message: str) -> None:

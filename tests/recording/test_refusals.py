@@ -173,26 +173,13 @@ def test_our_function_drops_nothing_at_random_even_in_training_mode() -> None:
     assert recorder.recording.get() is None
 
 
-_LED = {"d_model": 20, "encoder_layers": 2, "decoder_layers": 2, "attention_window": [8, 8]}
-_REFORMER = {
-    "hidden_size": 20,
-    "attention_head_size": 4,
-    "axial_pos_embds": False,
-    "max_position_embeddings": 64,
-    "local_attn_chunk_length": 16,
-    "lsh_attn_chunk_length": 16,
-}
 _PROPHET = {"vocab_size": 97, "hidden_size": 20, "num_encoder_layers": 2, "num_decoder_layers": 2}
 
 
 @pytest.mark.parametrize(
     ("model_class", "config_class", "sizes", "keys"),
     [
-        ("LongformerModel", "LongformerConfig", PLAIN | {"attention_window": 8}, 9),
-        ("LEDModel", "LEDConfig", {"encoder_attention_heads": 5, "decoder_attention_heads": 5} | _LED, 9),
         ("ProphetNetForCausalLM", "ProphetNetConfig", {"num_decoder_attention_heads": 5, "ngram": 2} | _PROPHET, 22),
-        # All of a text of one block, so that a short one doesn't show it; its softmax is written out, too.
-        ("ReformerModel", "ReformerConfig", {"num_attention_heads": 5} | _REFORMER, 32),
     ],
 )
 def test_attention_over_other_things_than_the_tokens_is_refused_with_that_reason(

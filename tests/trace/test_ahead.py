@@ -51,7 +51,7 @@ def test_table_save_and_explorer_warn_by_size_before_they_begin(
     with pytest.warns(AttentionVizWarning, match=r"^Trace.save: .* kB"):
         trace.save(f"{tmp_path}/x.safetensors", progress=said.append)
     with pytest.warns(AttentionVizWarning, match=r"^explore: 144 bytes, which takes about 72 seconds"):
-        av.explore(trace, progress=said.append)
+        _ = av.explore(trace, progress=said.append).payload
     assert said[:2] == [0.5, 1.0] and said[-1] == 1.0
     assert sorted(said[2:-1]) == said[2:-1]
 

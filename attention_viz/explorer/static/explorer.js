@@ -13,7 +13,8 @@ import {EVERYTHING, createContents} from "./contents.js";
 
 /** @import {OwnView, State} from "./parts/view.js"
  * @import {AskedPair, HeadChoice, Ranking} from "./data/recording.js"
- * @import {Outcome} from "./claim/matters.js" */
+ * @import {Outcome} from "./claim/matters.js"
+ * @import {PackedFinding} from "./data/payload.js" */
 
 /** What goes along to another text. The scale only where the reader chose it: a longer text begins on another one.
  * @typedef {Partial<Pick<State, "scale" | "scaleChosen" | "arrived" | "single" | "hideSpecial" | "blocks" | "direction" | "smooth" | "strength">>} Settings */
@@ -30,9 +31,10 @@ import {EVERYTHING, createContents} from "./contents.js";
 
 /** What a host may do with an explorer, with layers by the model's own numbers: `choose` shows a head without telling
  * `onChoice`, `refresh` looks at theme and size again, `receive` takes a head of a long text and `rank` the heads that
- * link two tokens, both made elsewhere, `tell` says what becomes without a head; `holds` tells whether a head is here, so that nobody has to be asked for it.
+ * link two tokens, both made elsewhere, `find` findings that come after the text, `tell` says what becomes without a
+ * head; `holds` tells whether a head is here, so that nobody has to be asked for it.
  * @typedef {{receive: (packet: Uint8Array) => Promise<boolean>, rank: (ranking: Ranking) => void,
- *   tell: (outcome: Outcome) => void,
+ *   tell: (outcome: Outcome) => void, find: (findings: PackedFinding[]) => void,
  *   holds: (choice: HeadChoice) => boolean, choose: (wanted: Partial<HeadChoice>) => void, refresh: () => void,
  *   destroy: () => void, choice: () => HeadChoice, settings: () => Settings}} Explorer */
 
@@ -73,6 +75,10 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
       if (recording.takeRanking(placedRanking(recording, ranking))) store.set({loaded: store.state.loaded + 1});
     },
     tell: (outcome) => store.set({matters: outcome}),
+    find(findings) {
+      recording.header.findings = findings;
+      store.set({found: store.state.found + 1, loaded: store.state.loaded + 1});
+    },
     holds: (wanted) => isHere(recording, placed(recording, wanted)),
     choose: (wanted) => {
       showHead(store, placed(recording, wanted));
@@ -128,9 +134,9 @@ function firstState(recording, choice, settings) {
     ...settings,
     ...mixingOf(choice ?? {}, {arrived: false, single: false, ...settings}),
     ...NOTHING_CHOSEN,
-    ...askedPair(recording, choice ?? {}),
+    ...askedPair(recording, choice ?? recording.header.choice ?? {}),
     matters: null,
-    loaded: 0,
+    ...{found: 0, loaded: 0},
     size: "",
     theme: 0,
   };

@@ -21,6 +21,8 @@ from attention_viz.trace.seen import NO_TIMES, NOTHING, Seen
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
+# The ends of the names of tensors that say what rows of others make.
+_SIZES = ("grid_thw", "grid_hw", "target_sizes", "spatial_shapes", "lengths", "merge_sizes")
 # The classes for inputs other than text.
 Medium = Picture | Sound
 CLASSES: Mapping[InputKind, type[Medium]] = {InputKind.PICTURE: Picture, InputKind.SOUND: Sound}
@@ -192,10 +194,10 @@ class TensorReader(Reader):
 
     kind = InputKind.TENSORS
 
-    def __init__(self, model: str, example: Mapping[str, Any], main: str) -> None:
-        """Keep an example."""
-        self._model, self.main = model, main
-        self._in_patches = any(name.endswith("grid_thw") for name in example)
+    def __init__(self, model: str, example: Mapping[str, Any], main: str, rows: int = 1) -> None:
+        """Keep an example; `rows` is how many rows of ids or frames are one input."""
+        self._model, self.main, self._rows = model, main, rows
+        self._in_parts = "input_ids" in example or any(name.endswith(_SIZES) for name in example)
         self._example = self._checked(example)
 
     def read(self, thing: object) -> InputField:
@@ -213,18 +215,25 @@ class TensorReader(Reader):
         return InputField(self._checked(named))
 
     def _checked(self, given: Mapping[str, Any]) -> dict[str, Tensor]:
-        """Return tensors of one row each; patches with a grid have a row each, and so may sizes of several images."""
-        patches = [name for name in given if self._in_patches and name.startswith("pixel")]
-        loose = [*patches, *(name for name in given if name.endswith(("grid_thw", "target_sizes")))]
-        return {name: _tensor(self._model, name, one, is_row=name not in loose) for name, one in given.items()}
+        """Return tensors of one input; patches, images and sizes beside a text or a grid may have rows of their own."""
+        return {name: _tensor(self._model, name, one, self._most_rows(name)) for name, one in given.items()}
+
+    def _most_rows(self, name: str) -> int | None:
+        """Return how many rows a tensor may have; None if that is free."""
+        if name.endswith(("input_ids", "attention_mask", "inputs_embeds")):
+            return self._rows if name == self.main else 1
+        if name == self.main and not self._in_parts:
+            return self._rows
+        return None
 
     def example(self) -> InputField:
         """Return the example it was wrapped with."""
         return InputField(self._example)
 
 
-def _tensor(model: str, name: str, value: object, *, is_row: bool) -> Tensor:
-    if not isinstance(value, Tensor) or value.ndim < 2 or (is_row and value.shape[0] != 1):
+def _tensor(model: str, name: str, value: object, rows: int | None) -> Tensor:
+    least = 1 if rows is None else 2
+    if not isinstance(value, Tensor) or value.ndim < least or (rows is not None and value.shape[0] not in (1, rows)):
         got = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
         raise UnsupportedModel(f"{model}'s inputs must be tensors of one row, (1, …); {name} is {got}")
     return value
@@ -259,7 +268,9 @@ def example_reader(name: str, model: "PreTrainedModel", example: Mapping[str, An
     """Return the reader of a model that takes tensors as they are."""
     wanted = main_input(model)
     main = wanted if wanted in example and wanted != "input_ids" else _seen_in(example) or next(iter(example), "")
-    return TensorReader(name, example, main)
+    text = model.config.get_text_config()
+    rows = getattr(text, "num_codebooks", 1) if main == "input_ids" else getattr(model.config, "num_frames", 1)
+    return TensorReader(name, example, main, rows if isinstance(rows, int) else 1)
 
 
 def _seen_in(example: Mapping[str, Any]) -> str | None:

@@ -48,13 +48,7 @@ def load_adapter(
     folder: Path, name: str, load_base: "Callable[[str | Path, str | None], Any]", check: Callable[[], None]
 ) -> "AttentionModel":
     """Load an adapter's base model, and put the adapter around it; an exception in `check` ends the load."""
-    if importlib.util.find_spec("peft") is None:
-        raise UnsupportedModel(
-            f"{name} is a PEFT adapter, but peft isn't installed; run pip install attention-viz[peft]"
-        )
-    config = _read_config(folder, name)
-    if not (folder / WEIGHTS).is_file():
-        refuse_without_safetensors((file.name for file in folder.iterdir() if file.name != "config.json"), name)
+    config = _checked_config(folder, name)
     found, revision = _base(folder, name, config)
     base = load_base(found, revision)
     base_name = found.name if isinstance(found, Path) else found
@@ -62,6 +56,8 @@ def load_adapter(
         raise UnsupportedModel(
             f"{name} is an adapter around {base_name}, which isn't a transformers model; choose another adapter"
         )
+    if any(parameter.is_meta for parameter in base.hf_model.parameters()):
+        raise waits_elsewhere(name, str(base_name))
     check()
     model = _put_around(base.hf_model, config, folder / WEIGHTS, name)
 
@@ -71,6 +67,46 @@ def load_adapter(
     notes = (f"A LoRA adapter around {base_name}, applied by PEFT. Texts go through that model's tokenizer.",)
     provenance = Provenance(model=name, sha256=sha256_of(folder / WEIGHTS, check), notes=notes)
     return AttentionModel.of(model, base.tokenizer, provenance, base.reader)
+
+
+def waits_elsewhere(name: str, base: str) -> UnsupportedModel:
+    """Return the refusal of an adapter around a model whose weights come from elsewhere as it runs."""
+    return UnsupportedModel(
+        f"{name} is an adapter, and its base model {base} would have parts on the disk or in another memory, where "
+        "PEFT adds nothing; allow more memory, quantize the model, or merge the adapter into it"
+    )
+
+
+def base_of(folder: Path, name: str) -> tuple[str | Path, str | None]:
+    """Return an adapter's base model: a name or a folder, and a revision."""
+    return _base(folder, name, _checked_config(folder, name))
+
+
+def empty_adapter(folder: Path, name: str, model: Any) -> Any:
+    """Put an adapter without numbers around its base model on the meta device."""
+    import peft
+
+    config = _read_config(folder, name)
+    _check_sizes(model, config, read_headers([folder / WEIGHTS], name).shapes, name)
+    wanted = {key: value for key, value in config.items() if key in _READ}
+    try:
+        return peft.get_peft_model(
+            model, peft.LoraConfig(**wanted, inference_mode=True), autocast_adapter_dtype=False, low_cpu_mem_usage=True
+        )
+    except Exception as error:
+        raise ModelNotFound(f"{name} doesn't fit its base model: {first_line(error)}") from error
+
+
+def _checked_config(folder: Path, name: str) -> dict[str, Any]:
+    """Return an adapter's configuration, if its weights and PEFT are there."""
+    if importlib.util.find_spec("peft") is None:
+        raise UnsupportedModel(
+            f"{name} is a PEFT adapter, but peft isn't installed; run pip install attention-viz[peft]"
+        )
+    config = _read_config(folder, name)
+    if not (folder / WEIGHTS).is_file():
+        refuse_without_safetensors((file.name for file in folder.iterdir() if file.name != "config.json"), name)
+    return config
 
 
 def _read_config(folder: Path, name: str) -> dict[str, Any]:

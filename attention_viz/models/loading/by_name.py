@@ -69,7 +69,7 @@ def load(
 def _load(
     name: str, revision: str | None, options: LoadOptions, cancelled: Callable[[], bool], alone: bool
 ) -> "AttentionModel | Scratch":
-    if name not in CATALOGUE and revision is None and (file := _gguf(name)) is not None:
+    if name not in CATALOGUE and revision is None and (file := find_gguf(name)) is not None:
         from attention_viz.models.loading.gguf import load_gguf
 
         return load_gguf(file, name, options, lambda: _go_on(name, cancelled))
@@ -150,7 +150,7 @@ def _go_on(name: str, cancelled: Callable[[], bool]) -> None:
 def _load_from_hub(
     name: str, revision: str | None, options: LoadOptions, cancelled: Callable[[], bool], alone: bool
 ) -> "AttentionModel":
-    _check_path(name)
+    check_path(name)
     from attention_viz.sources import hub
 
     try:
@@ -168,7 +168,7 @@ def _load_from_hub(
     return load_folder(folder, name, options=options, revision=wanted.commit, cancelled=cancelled, alone=alone)
 
 
-def _check_path(name: str) -> None:
+def check_path(name: str) -> None:
     """Refuse a path that leads to no folder and can't be a name."""
     if not (
         name.startswith(("/", "~", "./", "../"))
@@ -190,7 +190,7 @@ def _check_path(name: str) -> None:
     )
 
 
-def _gguf(name: str) -> Path | None:
+def find_gguf(name: str) -> Path | None:
     """Return the GGUF file of a name, if it is one; without importing torch."""
     from attention_viz.sources.gguf_files import gguf_in
 

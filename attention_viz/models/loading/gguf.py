@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from attention_viz.errors import ModelNotFound, UnsupportedModel, first_line
 from attention_viz.models.loading.gguf_trial import read_gguf_config
 from attention_viz.models.loading.placement import place_whole
@@ -23,7 +25,7 @@ from attention_viz.sources.load_options import LoadOptions
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
 
-__all__ = ["load_gguf"]
+__all__ = ["empty_gguf", "load_gguf"]
 
 _MODULE = "attention_viz.models.loading.gguf_trial"
 # The largest published vocabularies take some seconds to read.
@@ -32,13 +34,7 @@ _LIMITS = Limits(memory=2_000_000_000, seconds=90.0, processor=45.0, answer=1_00
 
 def load_gguf(file: Path, name: str, options: LoadOptions, check: Callable[[], None]) -> "AttentionModel":
     """Load a model and its tokenizer from a GGUF file, and wrap it; an exception in `check` ends the load."""
-    missing = [package for package in ("gguf", "accelerate") if importlib.util.find_spec(package) is None]
-    if missing:
-        raise UnsupportedModel(
-            f'{name} is a GGUF file, which needs {" and ".join(missing)}; run pip install "attention-viz[large]"'
-        )
-    if options.quantization is not None:
-        raise UnsupportedModel(f"{name} is a GGUF file, whose numbers are quantized already; leave out quantization")
+    _check_wanted(name, options)
     kind, words = _tried(file, name, check)
     where = place_whole(name, options)
     before = file.stat()
@@ -56,6 +52,28 @@ def load_gguf(file: Path, name: str, options: LoadOptions, check: Callable[[], N
 
     notes = (f"Read from the GGUF file {file.name}, with its numbers unpacked by transformers.",)
     return AttentionModel.of(model, tokenizer, Provenance(model=name, sha256=sha256, notes=notes))
+
+
+def empty_gguf(file: Path, name: str, options: LoadOptions, check: Callable[[], None]) -> Any:
+    """Build the model of a GGUF file without numbers, after the same trial."""
+    _check_wanted(name, options)
+    kind, _ = _tried(file, name, check)
+    found: Any = getattr(transformers, kind)
+    with quietly(), in_turn(check), torch.device("meta"):
+        model = found(read_gguf_config(file))
+    model.tie_weights()
+    return model
+
+
+def _check_wanted(name: str, options: LoadOptions) -> None:
+    """Refuse options that a GGUF file can't be loaded with, and missing packages."""
+    missing = [package for package in ("gguf", "accelerate") if importlib.util.find_spec(package) is None]
+    if missing:
+        raise UnsupportedModel(
+            f'{name} is a GGUF file, which needs {" and ".join(missing)}; run pip install "attention-viz[large]"'
+        )
+    if options.quantization is not None:
+        raise UnsupportedModel(f"{name} is a GGUF file, whose numbers are quantized already; leave out quantization")
 
 
 def _tried(file: Path, name: str, check: Callable[[], None]) -> tuple[str, bool]:

@@ -7,11 +7,26 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from attention_viz.models.loading.quantizing import method_of
+from attention_viz.models.loading.quantizing import described, method_of
 from attention_viz.sources.load_options import DISK
 
 # bitsandbytes keeps a scale in float32 per 64 numbers, and a table of the 16 values of 4 bits.
 _GROUP, _SCALE, _TABLE = 64, 4, 64
+
+
+@dataclass(frozen=True)
+class Passing:
+    """Bytes that exist only while a module runs: weights from elsewhere, or unpacked ones.
+
+    Attributes:
+        first: bytes before it has its output.
+        then: bytes until it ends.
+        per_token: bytes per token, added to `first`.
+    """
+
+    first: int = 0
+    then: int = 0
+    per_token: int = 0
 
 
 @dataclass(frozen=True)
@@ -21,25 +36,24 @@ class HeldBytes:
     Attributes:
         weights: bytes in all.
         by_device: bytes per device, "disk" among them.
-        moved: bytes of the largest matrix of a layer that comes from elsewhere when it runs; 0 if none does.
-        moved_table: the same of embeddings and unembeddings, which run before and after all layers.
+        passing: by path, what modules take on the device that computes while they run.
         computes: the device that computes.
     """
 
     weights: int
     by_device: Mapping[str, int]
-    moved: int
-    moved_table: int
+    passing: Mapping[str, Passing]
     computes: str
 
-    def peak(self, run: int = 0, kept: int = 0) -> int:
-        """Return the bytes at one time on the device that computes.
+    @property
+    def here(self) -> int:
+        """Bytes that stay on the device that computes."""
+        return self.by_device.get(self.computes, 0)
 
-        Args:
-            run: bytes beside the weights while a layer runs.
-            kept: bytes beside the weights before and after all layers.
-        """
-        return self.by_device.get(self.computes, 0) + max(self.moved + run, self.moved_table + kept)
+    @property
+    def most(self) -> int:
+        """Bytes of weights on the device that computes at one time."""
+        return self.here + max((one.first for one in self.passing.values()), default=0)
 
 
 def held_bytes(
@@ -48,41 +62,38 @@ def held_bytes(
     quantizer: Any,
     parts: Mapping[str, int | str] | None,
     device: torch.device,
+    stored: torch.dtype,
 ) -> HeldBytes:
     """Count a model on the meta device.
 
     Args:
         parts: accelerate's device map; None for the whole on `device`.
+        stored: the dtype in the file.
     """
     quantized = quantized_names(model, quantizer)
-    found, moved, weights, seen = dict[str, int](), {True: 0, False: 0}, 0, set[int]()
-    tables = _tables(model)
+    found, passing, weights, seen = dict[str, int](), dict[str, Passing](), 0, set[int]()
     home = _named(parts, device)
+    # On a CPU, parts on a disk are mapped, unless they get another dtype.
+    comes = {"cpu", DISK} - {str(device)} - ({DISK} if device.type == "cpu" and dtype == stored else set())
     # Buffers keep their dtype, and aren't offloaded.
     buffers = {id(one) for one in model.buffers()}
-    for path, tensor in (*model.named_parameters(), *model.named_buffers()):
-        if id(tensor) in seen:
-            continue
-        seen.add(id(tensor))
+    for path, tensor in (*model.named_parameters(remove_duplicate=False), *model.named_buffers()):
         if path in quantized:
             size = _quantized_size(tensor, quantizer, dtype)
         else:
             kept = id(tensor) in buffers or not tensor.is_floating_point()
             size = tensor.numel() * (tensor.element_size() if kept else dtype.itemsize)
-        where = str(device) if id(tensor) in buffers else home(path)
-        found[where] = found.get(where, 0) + size
-        weights += size
-        if where != str(device) and where in (DISK, "cpu"):
-            moved[id(tensor) in tables] = max(moved[id(tensor) in tables], size)
-    return HeldBytes(weights, found, moved[False], moved[True], str(device))
-
-
-def _tables(model: nn.Module) -> set[int]:
-    """Return the embeddings' and unembeddings' parameters by identity."""
-    known = cast(Any, model)
-    output = known.get_output_embeddings() if hasattr(known, "get_output_embeddings") else None
-    modules = [one for one in model.modules() if isinstance(one, nn.Embedding) or one is output]
-    return {id(parameter) for module in modules for parameter in module.parameters()}
+        where, module = str(device) if id(tensor) in buffers else home(path), path.rpartition(".")[0]
+        if where in comes:
+            size_here = passing.get(module, Passing()).first + size
+            passing[module] = Passing(size_here, size_here)
+        elif path in quantized:
+            passing[module] = _unpacked(tensor, quantizer, dtype, device)
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            found[where] = found.get(where, 0) + size
+            weights += size
+    return HeldBytes(weights, found, passing, str(device))
 
 
 def quantized_names(model: nn.Module, quantizer: Any) -> set[str]:
@@ -112,6 +123,18 @@ def _quantized_size(tensor: Tensor, quantizer: Any, dtype: torch.dtype) -> int:
         return numbers + rows * _SCALE
     # torchao: a byte per number, also of 4 bits, and per row a scale.
     return numbers + rows * dtype.itemsize
+
+
+def _unpacked(weight: Tensor, quantizer: Any, dtype: torch.dtype, device: torch.device) -> Passing:
+    """Return what a quantized matrix takes while it is multiplied; measured with torchao 0.18, bitsandbytes 0.50."""
+    numbers, rows = weight.numel() * dtype.itemsize, weight.shape[0]
+    if method_of(quantizer) == "bitsandbytes":
+        if getattr(quantizer, "load_in_4bit", False):  # a CPU's kernel unpacks as it goes
+            return Passing() if device.type == "cpu" else Passing(numbers, numbers)
+        # Four matrices of sums, in 32 bits.
+        return Passing(per_token=0 if dtype is torch.float32 else 4 * 4 * rows)
+    # The numbers in its dtype, and of 4 bits also less their zero point.
+    return Passing(2 * numbers if described(quantizer).startswith("int4") else numbers, numbers)
 
 
 def _named(parts: Mapping[str, int | str] | None, device: torch.device) -> Callable[[str], str]:

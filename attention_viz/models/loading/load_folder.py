@@ -81,6 +81,8 @@ def load_folder(
         if where.parts is None:
             # A module is moved in place; what `to` returns is the same object, only without its type.
             nn.Module.to(hf_model, where.device)
+        if where.parts is not None:
+            _load_apart(hf_model)
         if where.offloads:
             _watch(hf_model, folder)
         give_back()
@@ -156,6 +158,18 @@ def _read_model(folder: CheckedFolder, kind: str, where: Placement, check: Calla
     model.__class__ = found
     refuse_misfits(folder.name, report, model)
     return model
+
+
+def _load_apart(model: PreTrainedModel) -> None:
+    """Have each module load its own weights as it runs.
+
+    Accelerate shares tied ones by their address, which another matrix can have once theirs is free.
+    """
+    for module in model.modules():
+        hook: Any = getattr(module, "_hf_hook", None)
+        for one in getattr(hook, "hooks", (hook,)):
+            if getattr(one, "offload", False) and getattr(one, "tied_params_map", None) is not None:
+                one.tied_params_map, one.tied_params_names = {}, set()
 
 
 def _watch(model: PreTrainedModel, folder: Path) -> None:

@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from torch import nn
 
 from attention_viz.errors import ModelNotFound, UnsupportedModel
-from attention_viz.models.loading.adapters import is_adapter
-from attention_viz.models.loading.held_bytes import HeldBytes, held_bytes
-from attention_viz.models.loading.placement import empty_model, place, stored_dtype
+from attention_viz.models.loading.adapters import base_of, empty_adapter, is_adapter
+from attention_viz.models.loading.by_name import check_path, find_gguf
+from attention_viz.models.loading.held_bytes import HeldBytes
+from attention_viz.models.loading.placement import place
+from attention_viz.models.loading.planned_model import PlannedModel, go_on, planned_folder, planned_gguf
 from attention_viz.models.loading.quantizing import quantizer_of
-from attention_viz.models.loading.trace_bytes import TraceBytes
-from attention_viz.models.loading.verdicts import verdict_of
 from attention_viz.sources.catalogue import CATALOGUE
-from attention_viz.sources.folders import CheckedFolder, check_folder
+from attention_viz.sources.folders import CheckedFolder
 from attention_viz.sources.free_memory import free_memory
 from attention_viz.sources.load_options import (
     DISK,
@@ -28,13 +27,14 @@ from attention_viz.sources.load_options import (
     check_options,
     memory_of,
 )
-from attention_viz.sources.size import check_config
 from attention_viz.trace.ahead import size_in_words
 
 __all__ = ["LoadPlan", "load_plan"]
 
 # The length of the text that plans are for.
 _TOKENS = 1_000
+# Bytes of buffers that matrix products keep for themselves.
+_BUFFERS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,9 @@ class LoadPlan:
         by_device: bytes of the weights per device, "disk" among them.
         tokens: the length of the text that `trace` and `peak` are for.
         trace: bytes of such a text's trace with all layers; None if config.json doesn't say the sizes.
-        peak: bytes on the device that computes, while such a text is traced.
+        peak: bytes of all tensors on the device that computes, while such a text is traced. From 640 tokens on, a
+            trace's queries, keys and values go to a file in TMPDIR, which isn't counted. Buffers of kernels and of the
+            C library come on top, some 10 to 60 MB on a CPU; `fits` allows for 10 MB.
         free: bytes that the device may take: its limit in `max_memory`, or its free memory; None if unknown.
         layers: attention layers that a trace keeps.
         alternatives: options that would fit, if these don't, best first.
@@ -74,7 +76,7 @@ class LoadPlan:
     @property
     def fits(self) -> bool | None:
         """Whether the peak fits into the device's memory; None if that isn't known."""
-        return None if self.free is None else self.peak <= self.free
+        return None if self.free is None else self.peak + _BUFFERS <= self.free
 
     @property
     def trace_per_1000(self) -> int | None:
@@ -111,11 +113,11 @@ def load_plan(
 ) -> LoadPlan:
     """Return a model's need of memory before it is loaded: bytes of weights and of a trace, and whether they fit.
 
-    The sizes come from config.json and the headers of the weights. No weights are read. A hub model has to be on this
-    machine; `attention_viz.models.plan` returns a download's size.
+    The sizes come from config.json, the headers of the weights, and a run without numbers. No weights are read. A hub
+    model has to be on this machine; `attention_viz.models.plan` returns a download's size.
 
     Args:
-        name: as in `av.load`; a whole model, not an adapter.
+        name: as in `av.load`.
         revision: as in `av.load`, for a hub model.
         device: as in `av.load`.
         dtype: as in `av.load`.
@@ -127,31 +129,39 @@ def load_plan(
         ModelNotFound: the model doesn't exist, isn't on this machine, or its files are missing or broken.
         UnsupportedModel: the model or the options can't be loaded.
     """
-    if tokens < 1:
-        raise UnsupportedModel(f"tokens must be at least 1; got {tokens}")
+    if type(tokens) is not int or tokens < 1:
+        raise UnsupportedModel(f"tokens must be a whole number of at least 1; got {repr(tokens)[:80]}")
     options = check_options(LoadOptions(device, dtype, quantization, max_memory))
     name = fsdecode(name)
+    return _plan(_planned(name, revision, options, tokens), options)
+
+
+def _planned(name: str, revision: str | None, options: LoadOptions, tokens: int) -> PlannedModel:
+    """Return what a name stands for: a folder's model, a GGUF file's, or an adapter around one."""
+    if name == "scratch":
+        raise UnsupportedModel("scratch has no weights to load; choose another model")
+    if name not in CATALOGUE and revision is None and (file := find_gguf(name)) is not None:
+        return planned_gguf(file, name, options, tokens)
     folder = _folder(name, revision)
-    checked = check_folder(folder, name)
-    check_config(checked)
-    if name not in CATALOGUE:
-        verdict_of(checked, _never)
-    return _plan(checked, options, tokens)
+    if name in CATALOGUE or not is_adapter(folder):
+        return planned_folder(folder, name, options, tokens, shipped=name in CATALOGUE)
+    base, version = base_of(folder, name)
+    if isinstance(base, Path) and is_adapter(base):
+        raise UnsupportedModel(f"{name} is an adapter around another adapter; load it with peft and pass it to av.wrap")
+    whole = _planned(str(base), version, options, tokens)
+    return whole.adapted(name, lambda model: empty_adapter(folder, name, model))
 
 
 def _folder(name: str, revision: str | None) -> Path:
     """Return the folder of a model on this machine."""
-    if name == "scratch":
-        raise UnsupportedModel("scratch has no weights to load; choose another model")
     if name in CATALOGUE:
         path = CATALOGUE[name].path
         if path is None:
             raise ModelNotFound(f"{name} is not on this machine; run attention-viz models --install {name}")
         return path
     if Path(name).is_dir():
-        if is_adapter(Path(name)):
-            raise UnsupportedModel(f"{name} is an adapter; plan its base model, which takes nearly all of the memory")
         return Path(name)
+    check_path(name)
     from attention_viz.sources import download, plan
 
     wanted = plan(name, revision)
@@ -163,31 +173,26 @@ def _folder(name: str, revision: str | None) -> Path:
     return download(wanted)
 
 
-def _plan(folder: CheckedFolder, options: LoadOptions, tokens: int) -> LoadPlan:
-    model = empty_model(folder, _never)
-    where = place(folder, options, _never, model=model)
-    held = cast(HeldBytes, where.held)
-    number = stored_dtype(folder) if where.dtype == "auto" else cast("torch.dtype", where.dtype)
-    sizes = TraceBytes.of(cast(Any, model).config)
-    free = _free(where.device, options)
+def _plan(planned: PlannedModel, options: LoadOptions) -> LoadPlan:
+    where, dtype, sizes = planned.placement, planned.dtype, planned.sizes
+    held, free = planned.held, _free(where.device, options)
     found = LoadPlan(
-        name=folder.name,
-        numbers=sum(parameter.numel() for parameter in model.parameters()),
-        dtype=str(number).removeprefix("torch."),
+        name=planned.name,
+        numbers=planned.numbers,
+        dtype=str(dtype).removeprefix("torch."),
         quantization=where.method,
         device=str(where.device),
         weights=held.weights,
         by_device=held.by_device,
-        tokens=tokens,
-        trace=None if sizes is None else sizes.kept(tokens, number.itemsize),
-        peak=_peak(held, sizes, tokens, number.itemsize),
+        tokens=planned.tokens,
+        trace=None if sizes is None else sizes.kept(planned.tokens, dtype.itemsize),
+        peak=planned.peak(held, dtype),
         free=free,
         layers=None if sizes is None else sizes.layers,
     )
     if found.fits is not False or free is None:
         return found
-    others = _alternatives(folder, model, options, where.device, number, sizes, tokens, free)
-    return replace(found, alternatives=tuple(others))
+    return replace(found, alternatives=tuple(_alternatives(planned, options, free - _BUFFERS)))
 
 
 def _free(device: torch.device, options: LoadOptions) -> int | None:
@@ -197,22 +202,12 @@ def _free(device: torch.device, options: LoadOptions) -> int | None:
     return limits.get(device.index or 0 if device.type in ("cuda", "xpu") else device.type)
 
 
-def _alternatives(
-    folder: CheckedFolder,
-    model: nn.Module,
-    options: LoadOptions,
-    device: torch.device,
-    number: torch.dtype,
-    sizes: TraceBytes | None,
-    tokens: int,
-    free: int,
-) -> list[str]:
+def _alternatives(planned: PlannedModel, options: LoadOptions, free: int) -> list[str]:
     """Return options that would fit, the ones that change its numbers least first."""
-    found = list[str]()
-    own = held_bytes(model, number, _quantizer(options.quantization, device, number), None, device)
-    most = 0 if sizes is None else _most_layers(own, sizes, tokens, number.itemsize, free)
-    if sizes is not None and most:
-        found.append(f"a trace of {most} of the {sizes.layers} layers, with layers= of trace")
+    found, device, number = list[str](), planned.placement.device, planned.dtype
+    own = planned.held_as(number, _quantizer(options.quantization, device, number))
+    if planned.sizes is not None and (most := planned.most_layers(own, number, free)):
+        found.append(f"a trace of {most} of the {planned.sizes.layers} layers, with layers= of trace")
     for words, dtype, quantization in (
         ('dtype="bfloat16"', torch.bfloat16, None),
         ('quantization="int8"', number, "int8"),
@@ -222,32 +217,29 @@ def _alternatives(
         if dtype.itemsize > number.itemsize or (dtype is number and quantization == options.quantization):
             continue
         quantizer = _quantizer(quantization, device, dtype)
-        if quantization is not None and quantizer is None:
+        if quantization is not None and (quantizer is None or planned.folder is None):
             continue
-        held = held_bytes(model, dtype, quantizer, None, device)
-        if _peak(held, sizes, tokens, dtype.itemsize) <= free:
+        held = planned.held_as(dtype, quantizer)
+        if planned.peak(held, dtype) <= free:
             found.append(f"{words}, {size_in_words(held.weights)} of weights")
-    room = free - (0 if sizes is None else sizes.run(tokens, number.itemsize))
-    if options.quantization is None and 0 < room < own.weights:
-        limits: dict[int | str, int | str] = {str(device): room}
-        with contextlib.suppress(UnsupportedModel):
-            rest = place(folder, LoadOptions(str(device), options.dtype, None, limits), _never, model=model).held
-            if rest is not None and _peak(rest, sizes, tokens, number.itemsize) <= free:
-                away = own.weights - rest.by_device[str(device)]
-                found.append(f'max_memory={{"{device}": "{room // 1_000_000}MB"}}, {size_in_words(away)} on the disk')
+    if options.quantization is None and planned.folder is not None and not planned.added:
+        found += _spread(planned, own, planned.folder, options, free)
     return found
 
 
-def _most_layers(held: HeldBytes, sizes: TraceBytes, tokens: int, itemsize: int, free: int) -> int:
-    """Return how many layers a trace may keep; 0 if not even one fits."""
-    counts = range(sizes.layers, 0, -1)
-    return next((count for count in counts if _peak(held, sizes, tokens, itemsize, count) <= free), 0)
-
-
-def _peak(held: HeldBytes, sizes: TraceBytes | None, tokens: int, itemsize: int, layers: int | None = None) -> int:
-    if sizes is None:
-        return held.peak()
-    return held.peak(sizes.run(tokens, itemsize, layers), sizes.kept(tokens, itemsize, layers))
+def _spread(planned: PlannedModel, own: HeldBytes, folder: CheckedFolder, options: LoadOptions, free: int) -> list[str]:
+    """Return a memory limit that would fit, with other parts on the disk."""
+    device, number = str(planned.placement.device), planned.dtype
+    room = free - planned.run(own, number)
+    if not 0 < room < own.weights:
+        return []
+    limited = LoadOptions(device, options.dtype, None, {device: room})
+    with contextlib.suppress(UnsupportedModel):
+        rest = planned.with_added(cast(HeldBytes, place(folder, limited, go_on, model=planned.model).held), number)
+        if planned.peak(rest, number) <= free:
+            left = own.weights - rest.here
+            return [f'max_memory={{"{device}": "{room // 1_000_000}MB"}}, {size_in_words(left)} on the disk']
+    return []
 
 
 def _quantizer(asked: Any, device: torch.device, dtype: torch.dtype) -> Any:
@@ -255,7 +247,3 @@ def _quantizer(asked: Any, device: torch.device, dtype: torch.dtype) -> Any:
         return quantizer_of(asked, device, dtype)
     except UnsupportedModel:  # the package isn't installed
         return None
-
-
-def _never() -> None:
-    """Go on."""

@@ -48,7 +48,7 @@ class Placement:
     def bytes_of(self, size: int) -> int:
         """Return the most bytes of weights in memory at one time, given the model's bytes in float32."""
         if self.held is not None:
-            return self.held.peak()
+            return self.held.most
         return size * (self.dtype.itemsize if isinstance(self.dtype, torch.dtype) else 4) // 4
 
     @property
@@ -72,15 +72,16 @@ def place(
     if model is None and not (automatic or options.needs_accelerate):
         return Placement(device, dtype, None, quantizer)
     model = empty_model(folder, check) if model is None else model
-    number = stored_dtype(folder) if dtype == "auto" else cast("torch.dtype", dtype)
+    stored = stored_dtype(folder)
+    number = stored if dtype == "auto" else cast("torch.dtype", dtype)
     if not options.needs_accelerate:
-        held = held_bytes(model, number, quantizer, None, device)
+        held = held_bytes(model, number, quantizer, None, device, stored)
         free = free_memory(device) if automatic else None
-        if free is None or held.peak() <= free:
+        if free is None or held.most <= free:
             return Placement(device, dtype, None, quantizer, held)
     _require_accelerate(folder.name, options)
     parts = _parts(folder.name, model, options, device, number, quantizer)
-    return Placement(device, dtype, parts, quantizer, held_bytes(model, number, quantizer, parts, device))
+    return Placement(device, dtype, parts, quantizer, held_bytes(model, number, quantizer, parts, device, stored))
 
 
 def place_whole(name: str, options: LoadOptions) -> Placement:

@@ -5,9 +5,8 @@ from typing import Any
 
 from attention_viz.inputs.cost import LONG
 
-# Vectors of a layer's width, and of its MLP's, that exist per token while it runs; and the bytes that matrix products
-# keep for themselves. Measured with torch 2.13 on a CPU, on a Llama of 50 million numbers.
-_WIDTHS, _INNER, _PRODUCTS = 16, 4, 10_000_000
+# Vectors of a layer's width, and of its MLP's, that exist per token while it runs, as in GPT-2; most models have fewer.
+_WIDTHS, _INNER = 9, 4
 
 
 @dataclass(frozen=True)
@@ -29,8 +28,9 @@ class TraceBytes:
     words: int
 
     @classmethod
-    def of(cls, config: Any) -> "TraceBytes | None":
-        """Read a configuration of transformers; None if it doesn't say the sizes."""
+    def of(cls, model: Any) -> "TraceBytes | None":
+        """Read a model's configuration; None if it doesn't say the sizes."""
+        config = model.config
         try:
             text = config.get_text_config()
         except ValueError:  # several parts of it read text
@@ -46,7 +46,8 @@ class TraceBytes:
             key, groups = nope + _number(text, "qk_rope_head_dim"), heads
         experts = _number(text, "moe_intermediate_size") * max(1, _number(text, "num_experts_per_tok"))
         inner = max(_number(text, "intermediate_size"), experts) or 4 * width
-        return cls(layers, heads * key + groups * (key + value), width, inner, _number(text, "vocab_size"))
+        words = 0 if model.get_output_embeddings() is None else _number(text, "vocab_size")
+        return cls(layers, heads * key + groups * (key + value), width, inner, words)
 
     def kept(self, tokens: int, itemsize: int, layers: int | None = None) -> int:
         """Return the bytes of a text's trace; long texts keep the last hidden state instead of logits."""
@@ -55,9 +56,9 @@ class TraceBytes:
         return tokens * itemsize * (count * self.kept_by_layer + output)
 
     def run(self, tokens: int, itemsize: int, layers: int | None = None) -> int:
-        """Return the bytes beside the weights that exist while the last layer runs."""
-        passing = _WIDTHS * self.width + _INNER * self.inner
-        return self.kept(tokens, itemsize, layers) + tokens * itemsize * passing + _PRODUCTS
+        """Estimate the bytes beside the weights while a layer runs, for a model that `run_bytes` can't run."""
+        passing = tokens * itemsize * (_WIDTHS * self.width + _INNER * self.inner)
+        return passing if tokens >= LONG else passing + self.kept(tokens, itemsize, layers)
 
 
 def _layers(config: Any) -> int:

@@ -56,26 +56,34 @@ def verdict_of(folder: CheckedFolder, check: Callable[[], None], limits: Limits 
 
 
 def _try(folder: CheckedFolder, check: Callable[[], None], limits: Limits) -> "Verdict | AttentionVizError":
+    """Return a verdict or refusal to keep; raise what another try may answer."""
     try:
         if process.isolates():
             return _try_apart(folder, check, limits)
-        from attention_viz.models.loading.dry_run import dry_run
+        return _try_here(folder, check)
+    except MemoryError:
+        return _unbuildable(folder, "takes more memory than there is")
 
+
+def _try_here(folder: CheckedFolder, check: Callable[[], None]) -> "Verdict | AttentionVizError":
+    from attention_viz.models.loading.dry_run import dry_run
+
+    try:
         return dry_run(folder, check)
     except (ModelNotFound, UnsupportedModel) as error:
         return error
-    except MemoryError:
-        return _unbuildable(folder, "takes more memory than there is")
 
 
 def _try_apart(folder: CheckedFolder, check: Callable[[], None], limits: Limits) -> "Verdict | AttentionVizError":
     with _slot(check):
         try:
             answer = _ask(folder, check, limits)
+        except (ModelNotFound, UnsupportedModel) as error:
+            return error
         except process.Broken as broken:
             return ModelNotFound(f"can't load {folder.name}: {broken}")
         except process.ProcessEnded as stopped:
-            if str(stopped).startswith("takes"):
+            if str(stopped).startswith("takes") and not isinstance(stopped, process.TooLate):
                 return _unbuildable(folder, str(stopped))
             raise UnsupportedModel(
                 f"the process that tests {folder.name} before loading {stopped}; load the model again"

@@ -138,7 +138,7 @@ def named_parts(
         pairs = zip(first.heard[number].logits.products, other.heard[number].logits.products, strict=True)
         parts = ["" if which == site.product else _name(runs, first, number, *pair) for which, pair in enumerate(pairs)]
         named[at] = replace(site, parts=tuple(parts))
-    return InterceptionPlan(tuple(named))
+    return replace(plan, sites=tuple(named))
 
 
 def _runs_of(

@@ -109,7 +109,7 @@ def _summed(args: Sequence[Any]) -> Product | None:
     factors = list(args[1]) if len(args) == 2 and isinstance(args[1], (list, tuple)) else list(args[1:])
     if not isinstance(args[0], str) or len(factors) != 2 or not _three(*factors):
         return None
-    asked, arrow, made = args[0].replace(" ", "").partition("->")
+    asked, arrow, made = _spelled_out(args[0].replace(" ", ""), factors).partition("->")
     one, _, other = asked.partition(",")
     letters = (one, other, made)
     if not arrow or not all(name.isalpha() and len(set(name)) == len(name) for name in letters):
@@ -128,6 +128,16 @@ def _summed(args: Sequence[Any]) -> Product | None:
     asked_for = [order.index(axis) for axis in made]
     back = [made.index(axis) for axis in order]
     return Product(left, right, lambda result: result.permute(asked_for), lambda result: result.permute(back))
+
+
+def _spelled_out(asked: str, factors: Sequence[Tensor]) -> str:
+    """Write letters for an ellipsis over equally many axes."""
+    parts = asked.partition("->")[0].split(",")
+    axes = {one.ndim - len(part) + 3 for one, part in zip(factors, parts, strict=False) if "..." in part}
+    if len(axes) != 1 or not all("..." in part for part in parts):
+        return asked
+    unused = [letter for letter in "ABCDEFGHIJKLMNOP" if letter not in asked]
+    return asked.replace("...", "".join(unused[: axes.pop()]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,11 +264,16 @@ class Following(TorchFunctionMode):
         axis = args[1] if len(args) > 1 else named.get("dim")
         if not found or logits.ndim < 3 or axis not in (-1, logits.ndim - 1):
             return func(*args, **named)
-        place, self.softmaxes = self.softmaxes, self.softmaxes + 1
 
         def compute(entering: Tensor) -> Tensor:
             return func(entering, *args[1:], **{name: value for name, value in named.items() if name != "input"})
 
+        return self.soften(logits, compute)
+
+    def soften(self, logits: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
+        """Handle a softmax over products."""
+        found = [mark for mark in _marks((logits,)) if mark.products]
+        place, self.softmaxes = self.softmaxes, self.softmaxes + 1
         result = compute(logits) if self._softmax is None else self._softmax(place, logits, compute)
         entered = Logits(logits, found[0].products, found[0].way)
         _mark(result, _Followed(logits=entered, place=place))
@@ -289,7 +304,8 @@ class Softmaxes(TorchFunctionMode):
         """Begin with none."""
         super().__init__()
         self.keys: list[int] = []
-        self.written = False
+        self.modules: list[nn.Module] = []
+        self.written: list[nn.Module] = []
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -297,11 +313,27 @@ class Softmaxes(TorchFunctionMode):
         """Run one torch call, and note a softmax."""
         result = func(*args, **(kwargs or {}))
         if func in _SOFTMAX and isinstance(result, Tensor) and result.ndim > 3:
-            self.keys.append(result.shape[-1])
+            self._note(result.shape[-1])
         elif func in _LOGSUMEXP and isinstance(args[0], Tensor) and args[0].ndim > 3:
-            self.keys.append(args[0].shape[-1])
-            self.written = True
+            self._note(args[0].shape[-1])
+            self.written.append(self.modules[-1])
         return result
+
+    def _note(self, keys: int) -> None:
+        self.keys.append(keys)
+        self.modules.append(_module())
+
+
+def entering_softmax(tensor: Tensor) -> tuple[Product, ...]:
+    """Return the products that led to a tensor."""
+    return tuple(product for mark in _marks((tensor,)) for product in mark.products)
+
+
+def mark_written(target: Tensor, written: object) -> None:
+    """Mark a tensor that another was written into."""
+    found = _marks((target, written))
+    if found:
+        _mark(target, _merged(found, "setitem"))
 
 
 def memory_of(tensor: Tensor) -> int:

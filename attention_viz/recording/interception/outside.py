@@ -8,7 +8,7 @@ named.
 import functools
 import re
 import sys
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
@@ -56,11 +56,17 @@ class OutsideCall:
         path: the module's name; "" for the model.
         by: its operation, in words.
         shape: numbers of queries and keys, if known.
+        apart: how many times these attend apart, in the last axis before; 0 if unknown.
     """
 
     path: str
     by: str
     shape: tuple[int, int] | None
+    apart: int = 0
+
+    def is_of_each(self, counts: Collection[int]) -> bool:
+        """Return whether each position attends by itself, over anything but positions, such as earlier layers."""
+        return self.shape is not None and self.apart in counts and not {*self.shape} & {*counts}
 
     @property
     def where(self) -> str:
@@ -104,7 +110,7 @@ class _Outside(TorchDispatchMode):
         given = _tensors((*args, *kwargs.values()) if kwargs else args)
         marks = [self._mark(one) for one in given]
         if kind == "kernel":
-            self._count(_kernel(name, given))
+            self._count(*_kernel(name, given))
         elif kind == "product":
             factors = marks[1:3] if name in _ADDING else marks[:2]
             _set(result, self._multiplied(result, factors))
@@ -127,7 +133,7 @@ class _Outside(TorchDispatchMode):
             return _Mark("product", (shape[0], shape[1])) if len(shape) == 2 else None
         if not weights.counted:
             weights.counted = True
-            self._count((weights.by, weights.shape))
+            self._count(weights.by, weights.shape)
         return None
 
     def _made_of(
@@ -147,12 +153,11 @@ class _Outside(TorchDispatchMode):
         by = "torch's scaled_dot_product_attention" if name == "_safe_softmax" else SOFTMAX
         return _Mark("weights", product.shape, by)
 
-    def _count(self, call: tuple[str, tuple[int, int] | None]) -> None:
-        by, shape = call
+    def _count(self, by: str, shape: tuple[int, int] | None, apart: int = 0) -> None:
         module, path = self._module()
         if isinstance(module, nn.MultiheadAttention):
             by = MANY
-        self.found.append(OutsideCall(path, by, shape))
+        self.found.append(OutsideCall(path, by, shape, apart))
 
     def _module(self) -> tuple[nn.Module | None, str]:
         """Return the innermost running module and its name."""
@@ -217,7 +222,9 @@ def parts_left_out(
     layers = {_layers(paths.get(id(module), "")) for module in modules} - {""}
     shapes = {tuple(call.attention.shape[1:]) for call in recorded.calls} if shapes is None else {*shapes}
     shapes = shapes or {call.mixer.shape[1:] for call in recorded.mixers}
-    missing = [one for one in outside if _layers(one.path) in layers or one.shape in shapes]
+    counts = {count for shape in shapes for count in shape}
+    inside = [one for one in outside if _layers(one.path) in layers or one.shape in shapes]
+    missing = [one for one in inside if not one.is_of_each(counts)]
     if missing:
         raise UnsupportedModel(refusal_of(family, missing))
     kinds = dict[tuple[str, str], list[str]]()
@@ -272,14 +279,14 @@ def _kind(func: Any) -> tuple[str, str]:
     return ("kernel" if _KERNEL.search(name) else "", name)
 
 
-def _kernel(name: str, given: Sequence[Tensor]) -> tuple[str, tuple[int, int] | None]:
-    """Return a kernel in words, and its numbers of queries and keys."""
+def _kernel(name: str, given: Sequence[Tensor]) -> tuple[str, tuple[int, int] | None, int]:
+    """Return a kernel in words, its numbers of queries and keys, and how many attend apart; 0 if unknown."""
     by = next((words for part, words in _IN_WORDS if part in name), f"the operation {name}")
     query, key = (given[0], given[0 if "encoder_layer" in name else 1]) if len(given) > 1 else (None, None)
     known = "encoder_layer" in name or any(part in name for part in _ROWS_BEFORE_WIDTH)
     if not known or query is None or key is None or query.is_nested or min(query.ndim, key.ndim) < 2:
-        return by, None
-    return by, (query.shape[-2], key.shape[-2])
+        return by, None, 0
+    return by, (query.shape[-2], key.shape[-2]), query.shape[-3] if query.ndim > 3 else 0
 
 
 def _tensors(values: Iterable[Any]) -> list[Tensor]:

@@ -1,7 +1,7 @@
 """The plan to hear a model's own attention, and our calls made from it."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -11,6 +11,8 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import attend
 from attention_viz.recording.interception.following import FollowedCall, Following, memory_of
 from attention_viz.recording.recorder import Call, recording, split_mask
+from attention_viz.recording.sparse.hearing import in_sparse_turn, recorded_turn, sparse_turns
+from attention_viz.recording.sparse.turn import SparseSite
 
 # How far what is added to the scores may be from 0 and still be rounding, as a share of the largest logit.
 _ROUNDING = 4e-6
@@ -44,23 +46,36 @@ class CallSite:
 
 @dataclass(frozen=True)
 class InterceptionPlan:
-    """How to hear a model's own attention; `sites` in order of their values, none for the interface."""
+    """How to hear a model's own attention; `sites` in order of their values, none for the interface.
+
+    Attributes:
+        sparse: its modules with sparse attention; see `attention_viz.recording.sparse`.
+    """
 
     sites: tuple[CallSite, ...] = ()
+    sparse: tuple[SparseSite, ...] = ()
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the model attends in code of its own."""
+        return bool(self.sites or self.sparse)
 
     def merged(self, other: "InterceptionPlan") -> "InterceptionPlan":
         """Return a plan with both ways."""
         sites = [one.merged(two) for one, two in zip(self.sites, other.sites, strict=False)]
         if len(self.sites) != len(other.sites) or None in sites:
             raise UnsupportedModel("it computes attention differently for a text with padding")
-        return InterceptionPlan(tuple(site for site in sites if site is not None))
+        return replace(self, sites=tuple(site for site in sites if site is not None))
 
-    def listening(self, model: nn.Module) -> AbstractContextManager[object]:
+    @contextmanager
+    def listening(self, model: nn.Module) -> Generator[None]:
         """Let the recorder compute the model's calls in this thread."""
-        if not self.sites:
-            return nullcontext()
-        calls = Calls(self)
-        return Following(parameters_of(model), calls.attend, busy=computing)
+        with ExitStack() as stack:
+            if self.sites:
+                _ = stack.enter_context(Following(parameters_of(model), Calls(self).attend, busy=computing))
+            if self.sparse:
+                _ = stack.enter_context(sparse_turns(model, self.sparse, recorded_turn))
+            yield
 
 
 # Of a model that calls transformers' attention interface everywhere.
@@ -73,9 +88,9 @@ def parameters_of(model: nn.Module) -> frozenset[int]:
 
 
 def computing() -> bool:
-    """Return whether our own function is running in this thread."""
+    """Return whether our own function, or a module that it computes, is running in this thread."""
     recorder = recording.get()
-    return recorder is not None and recorder.computing
+    return in_sparse_turn() or (recorder is not None and recorder.computing)
 
 
 @dataclass(eq=False)

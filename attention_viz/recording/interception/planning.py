@@ -1,6 +1,5 @@
 """Makes and tests the plan for a model with attention in its own code."""
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -14,14 +13,15 @@ from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.copied import copied
 from attention_viz.recording.differences import Difference
 from attention_viz.recording.interception.bias_parts import named_parts
-from attention_viz.recording.interception.following import Softmaxes
-from attention_viz.recording.interception.plan import InterceptionPlan
+from attention_viz.recording.interception.plan import NO_PLAN, InterceptionPlan
 from attention_viz.recording.interception.proof import prove
 from attention_viz.recording.interface import OURS
 from attention_viz.recording.outputs.returned import outputs_of
 from attention_viz.recording.recorder import Call, Recorder, heard_by
 from attention_viz.recording.runner import Runner
+from attention_viz.recording.sparse.proving import SparseKinds, check_rest, check_sparse_edits
 from attention_viz.recording.twin import Twin
+from attention_viz.trace.memory import LateOutput
 
 # Tokens: several of the longest blocks that transformers' families use by default, which are of 64.
 _LONG = 256
@@ -36,47 +36,36 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None =
         # A twin shares its numbers with the model, so those of another precision are a copy's.
         twin = replace(twin, model=copied(twin.model, {}).float())
 
-    def proved(given: Mapping[str, Tensor]) -> InterceptionPlan:
-        def run() -> object:
-            with heard_by(Recorder()):
-                return twin.run(given, OURS)
-
-        return prove(twin.model, run)
-
+    longer = _repeated(inputs, min(_LONG, limit or _LONG))
+    plan, refusal = NO_PLAN, None
+    sparse = SparseKinds.of(twin, inputs)
+    if not sparse:
+        try:
+            plan = _proved(twin, inputs)
+        except UnsupportedModel as error:
+            refusal = error
+        # A short text may hide it, as Reformer's within a single block.
+        sparse = sparse if plan.sites else SparseKinds.of(twin, longer)
+    if sparse:
+        with sparse.naming():
+            sites = sparse.sites(twin, longer)
+            twin = replace(twin, plan=InterceptionPlan(sparse=sites))
+            plan = replace(_proved(twin, inputs), sparse=sites)
+            check_rest(twin, inputs)
+    elif refusal is not None:
+        raise refusal
     try:
-        plan = proved(inputs)
-    except UnsupportedModel:
-        _check_dense(twin, inputs, limit)
-        raise
-    if not plan.sites:
-        _check_dense(twin, inputs, limit)
-    try:
-        return plan.merged(proved(_padded(inputs)))
+        return plan.merged(_proved(twin, _padded(inputs)))
     except Exception:  # a model that can't be run with padding is refused by name when it is given some
         return plan
 
 
-def _check_dense(twin: Twin, inputs: Mapping[str, Tensor], limit: int | None) -> None:
-    """Refuse sparse attention by name.
+def _proved(twin: Twin, inputs: Mapping[str, Tensor]) -> InterceptionPlan:
+    def run() -> object:
+        with heard_by(Recorder()):
+            return twin.run(inputs, OURS)
 
-    Its weights could be read off one-hot values, but not computed in its place. A short text may hide it: Reformer,
-    which writes its softmax out, attends densely within a single block.
-    """
-    if not any(name.endswith("input_ids") for name in inputs):  # a picture's or a sound's positions aren't known yet
-        return
-    for given in (inputs, _repeated(inputs, min(_LONG, limit or _LONG))):
-        softmaxes = Softmaxes()
-        with contextlib.suppress(Exception), softmaxes:  # whatever a family's own code is like
-            twin.run(given, "eager")
-        lengths = sorted({tensor.shape[1] for name, tensor in given.items() if name.endswith("input_ids")})
-        other = next((keys for keys in softmaxes.keys if keys not in lengths), None)
-        if other is not None:
-            raise UnsupportedModel(
-                f"it attends to {other} keys in a text of {' and '.join(map(str, lengths))} tokens, as sparse "
-                "attention does; choose a setting under which it attends to each token once"
-            )
-        if not softmaxes.written:
-            return
+    return prove(twin.model, run)
 
 
 def _repeated(inputs: Mapping[str, Tensor], count: int) -> dict[str, Tensor]:
@@ -96,6 +85,9 @@ def _padded(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def check_planned(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> Runner:
     """Test a plan by an edit and a batch; return the runner with named parts."""
+    if runner.switch.plan.sparse:
+        check_sparse_edits(runner, inputs, places, _check_same)
+        return runner
     _check_edits(runner, inputs, places)
     other = {name: one.flip(-1) if name.endswith("input_ids") else one for name, one in inputs.items()}
     _check_batch(runner, (inputs, other), places)
@@ -111,13 +103,17 @@ def _check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[
         cell = (queries - 1, min(1, keys - 1))
         ours = runner.record(inputs, (Block(*cell, layer=layer, stream=stream),), places).output
         theirs, _ = twin.run_followed(inputs, lambda _heard: None, _blocking(place, *cell))
-        found = Difference()
-        found.add(ours, theirs)
-        if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (ours.dtype, runner.model.dtype)):
-            raise UnsupportedModel(
-                f"blocking a cell in its {stream}'s first layer changes the output differently from blocking it in its "
-                f"own logits, by {found.relative:.1e} relative"
-            )
+        _check_same(ours, theirs, runner, stream)
+
+
+def _check_same(ours: Tensor | LateOutput, theirs: Tensor, runner: Runner, stream: str) -> None:
+    found = Difference()
+    found.add(ours, theirs)
+    if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (ours.dtype, runner.model.dtype)):
+        raise UnsupportedModel(
+            f"blocking a cell in its {stream}'s first layer changes the output differently from blocking it in its "
+            f"own logits, by {found.relative:.1e} relative"
+        )
 
 
 def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: Sequence[tuple[str, int]]) -> None:

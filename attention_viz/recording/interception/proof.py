@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
+from attention_viz.operation.attention import Attention
 from attention_viz.recording.call_chunks import CallPart
 from attention_viz.recording.differences import Difference, Real, cut, kept_rows, weights_difference
 from attention_viz.recording.interception.following import FollowedCall, Following, Product
@@ -158,6 +159,7 @@ class OwnWeights:
 
     Attributes:
         outputs: whether to compare the calls' outputs, too.
+        read: calls of sparse attention among those heard.
         latest: the last weights, (head, query, key).
     """
 
@@ -166,6 +168,7 @@ class OwnWeights:
     real: Real
     outputs: bool = False
     heard: int = 0
+    read: int = 0
     error: float = 0.0
     latest: Tensor | None = None
     _parts: Sequence[CallPart] = field(init=False)
@@ -176,39 +179,53 @@ class OwnWeights:
 
     def hear(self, heard: FollowedCall) -> CallPart:
         """Compare one call; return which."""
+        part, call = self._next(heard.module)
+        if call is not None:
+            self._compare(part, call, heard.module, heard.taken.left)
+            if self.outputs:
+                real = self.real.of_call(part.number) if part.is_whole else None
+                rows, apart = kept_rows(real, call.shape[-2], call.query.device), Difference()
+                theirs = heard.taken.value.reshape(call.output.shape)
+                apart.add(cut(call.output, rows), cut(theirs, rows))
+                self.error = max(self.error, apart.relative)
+        return part
+
+    def hear_read(self, module: nn.Module, read: Callable[[int], Tensor]) -> CallPart:
+        """Compare a call whose weights, (head, query, key), `read` reads for a number of heads; return which."""
+        part, call = self._next(module)
+        self.read += 1
+        if call is not None:
+            self._compare(part, call, module, read(call.shape[0]))
+        return part
+
+    def _next(self, module: nn.Module) -> tuple[CallPart, Attention | None]:
+        """Return the next call in the record, and its numbers if they are kept."""
         index, self.heard = self.heard, self.heard + 1
         modules = self.recorded.modules
         known = index < len(self._parts)
-        if not known or self.original.get(heard.module) is not modules[self._parts[index].number]:
+        if not known or self.original.get(module) is not modules[self._parts[index].number]:
             raise UnsupportedModel(
-                f"can't compare {type(heard.module).__name__}, since our attention was called there by another module "
+                f"can't compare {type(module).__name__}, since our attention was called there by another module "
                 "or not at all"
             )
         part, self.latest = self._parts[index], None
-        if part.number in self.recorded.numbers:
-            self._compare(part, heard)
-        return part
+        if part.number not in self.recorded.numbers:
+            return part, None
+        return part, part.of(self.recorded.calls[self.recorded.numbers.index(part.number)].attention)
 
-    def _compare(self, part: CallPart, heard: FollowedCall) -> None:
-        call = part.of(self.recorded.calls[self.recorded.numbers.index(part.number)].attention)
-        weights = heard.taken.left
+    def _compare(self, part: CallPart, call: Attention, module: nn.Module, weights: Tensor) -> None:
         if weights.numel() != call.query.shape[0] * call.query.shape[1] * call.key.shape[1]:
             raise UnsupportedModel(
-                f"{type(heard.module).__name__} has weights of shape {tuple(weights.shape)}, but ours are {call.shape}"
+                f"{type(module).__name__} has weights of shape {tuple(weights.shape)}, but ours are {call.shape}"
             )
         real = self.real.of_call(part.number) if part.is_whole else None
         self.latest = weights.reshape(call.shape)
         self.error = max(self.error, weights_difference(call, self.latest, real))
-        if self.outputs:
-            rows, apart = kept_rows(real, call.shape[-2], weights.device), Difference()
-            theirs = heard.taken.value.reshape(call.output.shape)
-            apart.add(cut(call.output, rows), cut(theirs, rows))
-            self.error = max(self.error, apart.relative)
 
     def check_complete(self, softmaxes: int) -> None:
         """Refuse a run with other softmaxes after products."""
-        if not self.heard == len(self._parts) == softmaxes:
+        if not self.heard == len(self._parts) == softmaxes + self.read:
             raise UnsupportedModel(
                 f"{len(self._parts)} attention calls ran with ours, but its own code multiplies {self.heard} "
-                f"of {softmaxes} softmaxes of products with values; all three must be equal"
+                f"of {softmaxes + self.read} softmaxes of products with values; all three must be equal"
             )

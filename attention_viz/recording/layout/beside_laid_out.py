@@ -20,6 +20,7 @@ from attention_viz.recording.layout.placeholders import MeasuredPlaceholders, Pl
 from attention_viz.recording.layout.positions import FrameLine, Grid, frames, moved, numbered, patches
 from attention_viz.recording.layout.slots import SEEN
 from attention_viz.recording.layout.tiles import in_tiles, tile_names
+from attention_viz.trace.kind import STREAM_KINDS
 from attention_viz.trace.slots import joined_tokens
 from attention_viz.trace.tokens import Tokens
 
@@ -131,6 +132,9 @@ class BesideLaidOut:
                     line = frames(runner, inputs, reader.main, count, given.seconds, call)
                     step = _step(runner.model.config, inputs[reader.main], count, given.seconds)
                     grid = FrameLine(step or line.step)
+            elif stream not in STREAM_KINDS or stream == "cross":
+                found = replace(found, grids={**found.grids, stream: None})
+                continue
             elif stream == "picture":
                 with contextlib.suppress(UnsupportedModel):  # its positions have numbers then
                     grid = patches(runner, inputs, PICTURE, count, call, tiles=first.rows)

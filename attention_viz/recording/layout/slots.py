@@ -131,7 +131,7 @@ def slot_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
     for pattern, number in sorted(first.items(), key=lambda one: one[1]):
         queries, keys = measured[number]
         # Queries of a target; and a tower's own positions, which nothing moves if its weights are near 0.
-        writes = "decoder_input_ids" in inputs and "decoder" in pattern.split(".")
+        writes = "decoder_input_ids" in inputs and any("decoder" in part for part in pattern.split("."))
         if writes or (in_tower(pattern) and len(queries) == len(keys)):
             continue
         unit = _unit(runner.model.config, pattern)

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from attention_viz.recording.runner import Runner
 
 # Inputs of models that aren't text.
-SEEN = frozenset({"pixel_values", "pixel_values_videos", "input_features", "input_values"})
+SEEN = frozenset({"pixel_values", "pixel_values_videos", "input_features", "input_values", "visual_feats"})
+
+# What a text model may need beside ids.
+_BESIDE = ("bbox", "image", *sorted(SEEN), "context_input_ids", "query_embeds", "shared_kv_states")
 
 
 def family_of(model: "PreTrainedModel") -> str:
@@ -39,6 +42,10 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
             # What failed so dearly isn't tried again.
             raise UnsupportedModel(f"{family} takes more memory than there is: {raised}") from error
         how = "runs, but not with our attention" if _runs(runner, inputs) else f"doesn't run on {what}"
+        more = [name for name in _BESIDE if name in runner.named - {*inputs}]
+        if how == "doesn't run on text alone" and more:
+            example = f'inputs={{"input_ids": …, "{more[0]}": …}}'
+            raised = f"it also reads {' or '.join(more)}; pass an example of what it reads, av.wrap(model, {example})"
         raise UnsupportedModel(f"{family} {how}: {raised}") from error
 
 

@@ -105,6 +105,6 @@ class _BodyStub(nn.Module):
 
     def forward(self, *_inputs: object, **_named: object) -> object:
         """Return a body's result with only the last hidden state."""
-        from transformers.modeling_outputs import BaseModelOutputWithPast
+        from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
 
-        return BaseModelOutputWithPast(last_hidden_state=cast("Any", self.hidden))
+        return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=cast("Any", self.hidden))

@@ -1,5 +1,6 @@
 """Picks a model's output from its result."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -7,14 +8,17 @@ from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
 
-# In this order. The last are embeddings of a whole text or picture, or of each token, that some models hand out alone;
-# before them how well a picture fits a text, which both towers have a part in.
+# In this order; else the first tensor of numbers. The last are embeddings of a whole text or picture, or of each token,
+# that some models hand out alone; before them what all parts of a model have a part in.
 _OUTPUTS = (
     "logits",
     "prediction_logits",
     "last_hidden_state",
     "logits_per_image",
     "logits_per_audio",
+    "multimodal_embeddings",
+    "transformer_decoder_last_hidden_state",
+    "pred_masks",
     "embeddings",
     "text_embeds",
     "image_embeds",
@@ -38,15 +42,17 @@ def output_of(result: Any) -> Tensor:
 
 
 def named_output_of(result: Any) -> Returned:
-    """Return the output with its name; see `output_of`."""
+    """Return the output with its name; see `output_of`. Rows of a batch, tiles and maps come one after the other."""
     name, found = _batch_of(result)
-    return Returned(name, found[0] if found.ndim > 2 else found)
+    return Returned(name, found.flatten(0, -2) if found.ndim > 2 else found if found.ndim == 2 else found[None])
 
 
 def outputs_of(result: Any) -> Tensor:
     """Return a batch's outputs, (row, position, width)."""
-    found = _batch_of(result).tensor
-    return found if found.ndim > 2 else found[:, None]
+    name, found = _batch_of(result)
+    if name.startswith("logits_per_"):  # each row's image with its own text, and not with another row's
+        found = found.diagonal()[:, None]
+    return found.flatten(1, -2) if found.ndim > 2 else found[:, None]
 
 
 def _batch_of(result: Any) -> Returned:
@@ -57,8 +63,10 @@ def _batch_of(result: Any) -> Returned:
     named = {name: getattr(result, name, None) for name in _OUTPUTS}
     if isinstance(result, tuple):
         named["the first returned value"] = result[0]
-    for name, tensor in named.items():
-        if isinstance(tensor, Tensor):
+    own = dict(result.items()) if isinstance(result, Mapping) else {}
+    for name, value in (named | own).items():
+        tensor = value[-1] if isinstance(value, list | tuple) and value else value
+        if isinstance(tensor, Tensor) and (name in named or tensor.dtype.is_floating_point):
             return Returned(name, tensor)
     raise UnsupportedModel(
         f"the model returns {type(result).__name__}, which has no logits, last hidden state or embedding"

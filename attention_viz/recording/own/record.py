@@ -18,7 +18,7 @@ from attention_viz.recording.as_written import plainly
 from attention_viz.recording.own.heard import HeardCall
 from attention_viz.recording.own.hearing import COMPILED, Hearing
 from attention_viz.trace.given.from_tensors import Labels, origin_of, tokens_of
-from attention_viz.trace.kind import STREAMS
+from attention_viz.trace.kind import STREAM_KINDS, STREAMS
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.tokens import Tokens
@@ -99,7 +99,7 @@ def _with(tokens: Tokens, extra: tuple[str, ...]) -> Tokens:
 def _named(streams: Sequence[str], calls: Sequence[Attention]) -> list[str]:
     if isinstance(streams, str) or len(streams) != len(calls) or not set(streams) <= set(STREAMS):
         raise ShapeError(
-            f"streams must list one of {', '.join(STREAMS)} for each of the {len(calls)} calls; got {streams!r}"
+            f"streams must list one of {', '.join(STREAM_KINDS)} for each of the {len(calls)} calls; got {streams!r}"
         )
     for number, (stream, call) in enumerate(zip(streams, calls, strict=True)):
         if stream != "cross" and call.shape[-2] != call.shape[-1]:

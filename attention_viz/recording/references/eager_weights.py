@@ -17,6 +17,9 @@ from attention_viz.recording.interception.following import FollowedCall
 from attention_viz.recording.interception.proof import OwnWeights
 from attention_viz.recording.references.joined_outputs import JoinedOutputs, check_same_run
 from attention_viz.recording.runner import Pass
+from attention_viz.recording.sparse.hearing import sparse_turns
+from attention_viz.recording.sparse.reading import weights_of
+from attention_viz.recording.sparse.turn import Turn
 from attention_viz.recording.twin import Twin
 
 # Called with a call in the record, or its chunk, and the weights of a run of a twin: (head, query, key).
@@ -169,7 +172,7 @@ def run_for_weights(
     Modules return weights; those that don't, or that attend in chunks or rows, are followed from their products through
     their softmaxes to the values.
     """
-    if not twin.plan.sites and not recorded.in_parts:
+    if not twin.plan.is_own and not recorded.in_parts:
         with contextlib.suppress(_NoWeightsError):
             return _by_eager(recorded, twin, inputs, real, take)
     return _by_softmaxes(recorded, twin, inputs, real, take)
@@ -207,7 +210,12 @@ def _by_softmaxes(
         if take is not None and theirs.latest is not None:
             take(part, theirs.latest)
 
-    with behind.listening():
+    def read(turn: Turn, count: int) -> None:
+        part = theirs.hear_read(turn.module, lambda heads: weights_of(turn, heads, count))
+        if take is not None and theirs.latest is not None:
+            take(part, theirs.latest)
+
+    with behind.listening(), sparse_turns(twin.model, twin.plan.sparse, read):
         output, softmaxes = twin.run_followed(inputs, hear)
     theirs.check_complete(softmaxes)
     if calls_interface:

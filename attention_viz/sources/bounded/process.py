@@ -18,7 +18,7 @@ from attention_viz.sources.bounded.limits import Limits
 from attention_viz.sources.bounded.starting import Started, prepare, start
 from attention_viz.trace.kind import InputKind
 
-__all__ = ["Broken", "NotStarted", "Process", "ProcessEnded", "isolates", "prepare"]
+__all__ = ["Broken", "NotStarted", "Process", "ProcessEnded", "TooLate", "isolates", "prepare"]
 
 # How long a process may take to be there, imports included, on a busy machine.
 _STARTING = 90.0
@@ -44,6 +44,10 @@ def isolates() -> bool:
 
 class ProcessEnded(Exception):
     """A process ended before it answered; the message is a verb with its object, and the caller adds the subject."""
+
+
+class TooLate(ProcessEnded):
+    """No answer came in time; on a busy machine, through no fault of its task."""
 
 
 class NotStarted(ProcessEnded):
@@ -115,7 +119,7 @@ class Process:
         try:
             self._started.channel.sendall(pack(request))
         except TimeoutError:
-            raise ProcessEnded(self._too_long(limits.seconds)) from None
+            raise TooLate(self._too_long(limits.seconds)) from None
         except OSError:
             raise self._stopped() from None
         answer = self._receive(limits, check)
@@ -128,7 +132,7 @@ class Process:
         try:
             return receive(lambda count: self._exactly(count, until, check), limits.answer)
         except TimeoutError:
-            raise ProcessEnded(self._too_long(limits.seconds)) from None
+            raise TooLate(self._too_long(limits.seconds)) from None
         except TooLong:
             raise ProcessEnded(f"gives an answer of more than {limits.answer / 1e6:.3g} MB") from None
         except (EOFError, OSError):

@@ -27,11 +27,22 @@ from attention_viz.trace.files.facts import (
     check_mixers,
     check_output_rows,
 )
-from attention_viz.trace.files.format import CAUSAL, CHECKSUM, FORMAT_OF_LESS, FORMATS, HEADER, PART, WEIGHTS, intact
+from attention_viz.trace.files.format import (
+    CAUSAL,
+    CHECKSUM,
+    FORMAT_OF_LESS,
+    FORMATS,
+    HEADER,
+    PART,
+    PICKING,
+    WEIGHTS,
+    intact,
+)
 from attention_viz.trace.given.from_weights import attention_of, mixer_of_weights
 from attention_viz.trace.kept import KeptCells
 from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.layers import AROUND, Layer, MixerLayer, labels_of
+from attention_viz.trace.picking import Picking
 from attention_viz.trace.seen import Seen
 from attention_viz.trace.trace_data import TraceData
 
@@ -103,7 +114,8 @@ def _open(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]
     name = Path(path).name
     try:
         if not Path(path).is_file():
-            raise TraceError(f"no file at {fspath(path)}; pass a file that trace.save wrote")
+            why = f"no file at {fspath(path)}; pass a file that trace.save wrote"
+            raise TraceError(why) from FileNotFoundError(fspath(path))
         with safe_open(fspath(path), framework="pt") as file:
             metadata = file.metadata() or {}
             header = json.loads(metadata.get(HEADER, "null"))
@@ -209,7 +221,15 @@ def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer
     around = {name: found.pop(name, None) for name in AROUND}
     numbers = {term.name: _as_number(term, entry) for term in _TERMS if term.is_number}
     terms: dict[str, Any] = {"allowed": None, **found, **numbers}
-    return Layer(Attention(**terms), label, **around, bias_parts=parts)
+    return Layer(Attention(**terms), label, **around, bias_parts=parts, picking=_picking(entry, tensors))
+
+
+def _picking(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Picking | None:
+    """Return the keys that a layer's indexer picked, if the file has them."""
+    if PICKING not in entry:
+        return None
+    found = as_kind(dict, entry[PICKING])
+    return Picking(*(tensors[as_kind(str, found[name])] for name in ("scores", "picked")))
 
 
 def _causal(entry: Mapping[str, Any], found: Mapping[str, Tensor]) -> CausalMask:

@@ -34,10 +34,12 @@ from attention_viz.trace.files.format import (
     FORMAT_OF_CAUSAL,
     FORMAT_OF_LESS,
     FORMAT_OF_MIXERS,
+    FORMAT_OF_PICKED,
     FORMAT_OF_SLOTS,
     FORMAT_OF_SOME,
     HEADER,
     PART,
+    PICKING,
     WEIGHTS,
     WHAT,
     sealed,
@@ -170,6 +172,8 @@ def _header(
     version = FORMAT_OF_MIXERS if mixing else version
     if any(CAUSAL in layer for layers in packed.values() for layer in layers):
         version = FORMAT_OF_CAUSAL
+    if any(PICKING in layer for layers in packed.values() for layer in layers):
+        version = FORMAT_OF_PICKED
     if any(any(tokens.slots) for axis in (trace.queries, trace.keys) for tokens in axis.values()):
         version = FORMAT_OF_SLOTS
     return {
@@ -281,7 +285,9 @@ def _pack_layer(layer: Layer, shelf: _Shelf, where: str) -> dict[str, object]:
 
     # Parts have an entry of their own, since older versions refuse tensors with unknown names.
     found = {"label": layer.label, **numbers, **facts, "tensors": put(tensors)}
-    return {**found, **({"bias_parts": put(parts)} if parts else {})}
+    picking = layer.picking if rounding.what == "all" else None
+    chosen = {} if picking is None else {PICKING: put({"scores": picking.scores, "picked": picking.picked})}
+    return {**found, **chosen, **({"bias_parts": put(parts)} if parts else {})}
 
 
 def _pack_mixer(layer: MixerLayer, shelf: _Shelf, where: str) -> dict[str, object]:

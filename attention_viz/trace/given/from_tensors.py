@@ -19,7 +19,7 @@ from attention_viz.operation.rope import Positions, Rope, rotated
 from attention_viz.operation.shapes import FLOATING, shared_heads, side_by_side
 from attention_viz.operation.terms import map_terms
 from attention_viz.trace.given.from_weights import attention_of
-from attention_viz.trace.kind import STREAMS
+from attention_viz.trace.kind import STREAM_KINDS, STREAMS
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import Rerun
@@ -274,7 +274,7 @@ def trace_of_calls(
         raise ShapeError(f"all layers need the same tokens; got (query, key) = {phrase}")
     ((queries, keys),) = shapes
     if stream is not None and stream not in STREAMS:
-        raise TraceError(f"unknown stream {stream!r}; choose {', '.join(STREAMS)}")
+        raise TraceError(f"unknown stream {stream!r}; choose {', '.join(STREAM_KINDS)}")
     crossing = key_labels is not None or queries != keys
     if stream is None:
         closed = all(is_causal(_of_all_heads(call), call.shape[-2:]) for call in calls)

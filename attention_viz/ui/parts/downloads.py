@@ -11,7 +11,7 @@ from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.speech import to_webvtt
 from attention_viz.analysis.word_times import said_words, word_times
 from attention_viz.errors import TraceError
-from attention_viz.explorer import explore
+from attention_viz.explorer.page import ExplorerPage, opening_of
 from attention_viz.serving.runs import Run, lent
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.export import head_tensors, to_safetensors
@@ -71,7 +71,9 @@ EXPORTS = {
     "Explorer (HTML)": _Export(
         "html",
         "This explorer as one offline file; for a long text, with full numbers for this layer only",
-        lambda trace, stream, layer, head: explore(trace, stream=stream, layer=layer, head=head).html().encode(),
+        lambda trace, stream, layer, head: (
+            ExplorerPage(trace, opening_of(trace, stream=stream, layer=layer, head=head)).html().encode()
+        ),
     ),
 }
 

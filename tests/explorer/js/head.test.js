@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {Head} from "../../../attention_viz/explorer/static/data/head.js";
+import {Head, belowCut, withoutWeight} from "../../../attention_viz/explorer/static/data/head.js";
 
 // A head of 2 queries and 3 keys, its numbers key by key: query 0 looks 0.2, 0.5, 0.3; query 1 looks 0.6, blocked, 0.4.
 const VALUES = [0, 0.2, 0.3, 0.4, 0.5, 0.6, 1];
@@ -51,4 +51,15 @@ test("of equally strong cells the first query and key come first", () => {
 
 test("the pixels of a head are those of its weights", () => {
   assert.deepEqual([...head.sample(ALL.rows, ALL.columns, 3, 2)], [1, 4, 2, 5, 0xffff, 3]);
+});
+
+test("a key that an indexer left out says how far below the cut it is", () => {
+  const below = belowCut(Uint8Array.of(0, 0, 0, 1, 0, 0), {body: new Uint8Array(Float32Array.of(0.25).buffer)}, [0, 4]);
+  const picked = new Head(head.weights, head.sums, head.blocked, 2, 3, VALUES, below);
+  assert.equal(picked.leftOut(1, 1), 0.25);
+  assert.equal(picked.leftOut(0, 1), null);
+  assert.equal(head.leftOut(1, 1), null);
+  assert.equal(withoutWeight(picked, 1, 1), "not picked, 0.25 below the cut");
+  assert.equal(withoutWeight(head, 1, 1), "blocked");
+  assert.equal(withoutWeight(picked, 0, 0), null);
 });

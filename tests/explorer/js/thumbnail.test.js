@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {Thumbnail, codeValues} from "../../../attention_viz/explorer/static/data/thumbnail.js";
+import {LaterPictures, Thumbnail, codeValues} from "../../../attention_viz/explorer/static/data/thumbnail.js";
 
 const values = codeValues({codes: 254, faintest: 1e-4});
 const countUp = (count) => Int32Array.from({length: count}, (_, place) => place);
@@ -31,4 +31,13 @@ test("while some columns are hidden the picture without them is drawn", () => {
   assert.deepEqual([...picture.sample(countUp(1), countUp(4), 2, 1)], [200, 7]);
   assert.deepEqual([...picture.sample(countUp(1), Int32Array.of(1, 2, 3), 2, 1)], [9, 7]);
   assert.equal(picture.maximum(countUp(1), Int32Array.of(1, 2, 3)), values[9]);
+});
+
+test("a layer's pictures may come after the text, before or after somebody waits for them", async () => {
+  const later = new LaterPictures();
+  const waiting = later.wait("decoder", 3);
+  const packed = {header: {thumbnails: [0, 8]}, body: new Uint8Array(8)};
+  later.take({stream: "decoder", layer: 3}, packed);
+  assert.equal(await waiting, packed);
+  assert.equal(await later.wait("decoder", 3), packed);
 });

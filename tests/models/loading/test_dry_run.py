@@ -252,6 +252,14 @@ def test_a_folder_is_tried_once_as_long_as_it_stays_the_same(tmp_path: Path, mon
         monkeypatch.setattr(verdicts.process, "Process", pytest.fail)
 
 
+def test_a_refusal_by_the_clock_is_not_kept(tmp_path: Path) -> None:
+    build("bert").save_pretrained(tmp_path)
+    hurried = Limits(memory=400_000_000, seconds=1e-4, processor=30, answer=1_000_000)
+    with pytest.raises(av.UnsupportedModel, match=r"takes longer than 0\.0001 seconds; load the model again"):
+        verdict_of(check_folder(tmp_path, "one"), lambda: None, hurried)
+    assert verdict_of(check_folder(tmp_path, "one"), lambda: None).kind == "BertModel"
+
+
 def test_misfits_are_said_before_any_weight_is_read(tmp_path: Path, unread: None) -> None:
     build("bert").save_pretrained(tmp_path)
     change(tmp_path, intermediate_size=41)

@@ -8,6 +8,7 @@ import torch
 
 import attention_viz as av
 from tests.models.loading.large import FORMS, IDS, LAYERS, MOVED, dense, needs, whole, write_gguf
+from tests.models.loading.shapes import SHAPES, check_peaks
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing:FutureWarning"),  # peft asks for it
@@ -93,6 +94,14 @@ def test_bytes_in_memory_are_those_stored(form: str, loaded: dict[str, av.Attent
     assert least <= share <= most
 
 
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("quantization", ["int8", "int4"])
+def test_the_plan_knows_what_a_quantized_model_takes(quantization: str, shape: Any, tmp_path: Path) -> None:
+    needs("torchao")
+    shape().save_pretrained(tmp_path)
+    check_peaks(tmp_path, {"quantization": quantization})
+
+
 def test_a_gguf_file_of_full_precision_is_the_same_model(folder: Path) -> None:
     needs("gguf")
     model = av.load(write_gguf(folder, blocks=False))
@@ -120,6 +129,7 @@ def test_a_file_that_is_no_gguf_is_refused(tmp_path: Path) -> None:
         ({"dtype": "float8"}, "unknown dtype 'float8'; choose auto, float64"),
         ({"device": "my GPU"}, "unknown device 'my GPU'; choose auto, cpu"),
         ({"device": "disk"}, "can't run on a disk alone"),
+        ({"device": "meta"}, "a model on the meta device has no numbers"),
         ({"device": {}}, "device takes a name or a device map"),
         ({"device": {"lm_head": -1}}, "a device map names a device per part"),
         ({"device": {"head": "cpu"}}, "the device map names 'head', which .* doesn't have"),

@@ -127,4 +127,4 @@ def test_slots_are_kept_in_a_file_that_older_versions_refuse(tmp_path: Path) -> 
     trace.save(tmp_path / "one.safetensors")
     found = av.Trace.load(tmp_path / "one.safetensors")
     assert found.query_tokens("pooling") == trace.query_tokens("pooling")
-    assert b'\\"format\\": 6' in (tmp_path / "one.safetensors").read_bytes()[:20000]
+    assert b'\\"format\\": 7' in (tmp_path / "one.safetensors").read_bytes()[:20000]

@@ -3,6 +3,7 @@
 import {asideOf, isOfAllRows, ofPieces} from "./aside.js";
 import {element} from "../parts/element.js";
 import {tokenParts} from "./placed.js";
+import {Head} from "../data/head.js";
 import {findingAt} from "../data/pair.js";
 import {MixedHead, shareOfSize, significant} from "../data/mixing.js";
 import {weightText} from "../data/scale.js";
@@ -204,7 +205,10 @@ function sentenceOf(view) {
   if (head === null) return [];
   const [from, to] = [named(stream.queries, query, "av-query"), named(stream.keys, key, "av-keys")];
   if (head instanceof MixedHead) return mixedSentence(head, [query, key], [from, to], view.now.columns);
-  if (head.isBlocked(query, key)) return [capital(from), " may not look at ", ...to.nodes];
+  if (head.isBlocked(query, key)) {
+    const below = head instanceof Head ? head.leftOut(query, key) : null;
+    return [capital(from), below === null ? " may not look at " : " didn\u2019t pick ", ...to.nodes];
+  }
   const number = element("strong", {class: "av-claim-number"}, weightText(head.at(query, key)));
   if (reading) return [`${reading.label}: share of `, ...from.nodes, "\u2019s row at ", ...to.nodes, ": ", number];
   // A row of another text has the name of the word that comes next.

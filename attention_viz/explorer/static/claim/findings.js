@@ -31,7 +31,7 @@ export function createFindings(view) {
   return {
     node: list,
     draw(changed) {
-      if (changed.has("stream")) {
+      if (changed.has("stream") || changed.has("found")) {
         list.replaceChildren(...buttons(view));
         cue();
       }

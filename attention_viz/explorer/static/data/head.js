@@ -1,7 +1,10 @@
 // One head of which all weights are there.
 
+import {numbersAt} from "./payload.js";
 import {sample} from "./raster.js";
 import {Strongest} from "./strongest.js";
+
+/** @import {Place} from "./payload.js" */
 
 /** Positions along an axis that are on the screen. @typedef {Int32Array} Places */
 
@@ -13,14 +16,23 @@ export class Head {
    * @param {ArrayLike<number>} sums  of each query's row
    * @param {Uint8Array | null} blocked  1 where a query may not look, key by key
    * @param {number} queries @param {number} keys
-   * @param {ArrayLike<number>} values  the weight that each number stands for */
-  constructor(weights, sums, blocked, queries, keys, values) {
+   * @param {ArrayLike<number>} values  the weight that each number stands for
+   * @param {Float32Array | null} below  how far below the cut a key is that an indexer left out; NaN for all others */
+  constructor(weights, sums, blocked, queries, keys, values, below = null) {
     this.weights = weights;
     this.sums = sums;
     this.blocked = blocked;
     this.queries = queries;
     this.keys = keys;
     this.values = values;
+    this.below = below;
+  }
+
+  /** How far below the cut a key is that could have been picked; null if it was picked, or couldn't be.
+   * @param {number} query @param {number} key */
+  leftOut(query, key) {
+    const below = this.below?.[key * this.queries + query];
+    return below === undefined || Number.isNaN(below) ? null : below;
   }
 
   /** @param {number} query @param {number} key */
@@ -70,4 +82,24 @@ export class Head {
       }
     return found.sorted();
   }
+}
+
+/** Why a cell has no weight: blocked, or left out by an indexer.
+ * @param {{isBlocked: Head["isBlocked"], leftOut?: Head["leftOut"]}} head @param {number} query @param {number} key
+ * @returns {string | null} */
+export function withoutWeight(head, query, key) {
+  if (!head.isBlocked(query, key)) return null;
+  const below = head.leftOut?.(query, key) ?? null;
+  return below === null ? "blocked" : `not picked, ${Number(below.toPrecision(3))} below the cut`;
+}
+
+/** How far below the cut each key is that was left out, key by key; NaN for all others.
+ * @param {Uint8Array} cells  1 where a key was left out @param {{body: Uint8Array}} payload @param {Place} place */
+export function belowCut(cells, payload, place) {
+  const [found, below] = [new Float32Array(cells.length).fill(NaN), numbersAt(payload, place, Float32Array)];
+  let next = 0;
+  cells.forEach((one, at) => {
+    if (one) found[at] = below[next++];
+  });
+  return found;
 }

@@ -49,10 +49,12 @@
  * @property {number} [number]  its number, where some layers are left out; elsewhere its place is
  * @property {number} heads
  * @property {number[] | null} blocked
+ * @property {[mask: number, below: Place][]} [left]  keys that an indexer left out, and how far below the cut each is; one
+ *   for each selection that heads share
  * @property {Place} high
  * @property {Place} low
  * @property {Place} sums
- * @property {Place} thumbnails  of a long text, in place of the weights
+ * @property {Place} [thumbnails]  of a long text, in place of the weights, unless they come later
  * @property {Place} [plain]  the same without special tokens, where there are any
  * @property {Place} [segments]  of a chat: each head's weights between segments
  * @property {Record<string, PackedHead>} terms  of a long text, by head: of those that came along
@@ -109,7 +111,7 @@
  * @property {number} levels  intervals between 0 and 1
  * @property {number} error  how far a weight may be from the trace
  * @property {number} sum_steps
- * @property {{stream: string, layer: number, head: number} | null} choice
+ * @property {{stream: string, layer: number, head: number, query?: number, key?: number} | null} choice
  * @property {PackedAxis[]} axes
  * @property {PackedMask[]} masks
  * @property {PackedStream[]} streams

@@ -1,13 +1,13 @@
 // The trace in the browser: its streams and tokens at once, the weights of a layer when somebody asks for them.
 
 import {forgetOldest, headsKept} from "./computed.js";
-import {Head} from "./head.js";
+import {Head, belowCut} from "./head.js";
 import {readMixed, readSmall} from "./mixing.js";
 import {layerNumber, placed} from "../heads/numbers.js";
-import {readLayer, readMask, readPayload, readPlane, weightValues} from "./payload.js";
+import {readLayer, readMask, readPayload, weightValues} from "./payload.js";
 import {rankHeads} from "../heads/ranking.js";
 import {hasNumbers, readHead, readMaps} from "./terms.js";
-import {Thumbnail, codeValues} from "./thumbnail.js";
+import {LaterPictures, codeValues, readThumbnails} from "./thumbnail.js";
 import {readAxis} from "./tokens.js";
 
 /** @import {HeadMap} from "./blockmap.js"
@@ -16,6 +16,7 @@ import {readAxis} from "./tokens.js";
  * @import {BitMask, CausalMask, Header, PackedStream, Payload} from "./payload.js"
  * @import {RankedHead} from "../heads/ranking.js"
  * @import {HeadHeader} from "./terms.js"
+ * @import {PackedPictures, Thumbnail} from "./thumbnail.js"
  * @import {Axis} from "./tokens.js" */
 
 /** One head of a trace, by number; as a choice, with the pair of tokens that is meant in it, null for the head's own, and
@@ -70,6 +71,7 @@ export class Recording {
     this.computed = new Map();
     /** The head whose maps came last, ahead of its numbers. @type {{place: string, maps: HeadMap} | null} */
     this.ahead = null;
+    this.later = new LaterPictures();
   }
 
   /** @param {string | undefined} name */
@@ -204,10 +206,14 @@ export class Recording {
   /** Take a head, or the beginning of its bytes, that the host hands over; tells whether it is one of this trace.
    * @param {Uint8Array} bytes */
   async receive(bytes) {
-    /** @type {Payload<HeadHeader & ChannelHeader>} */
+    /** @type {Payload<HeadHeader & ChannelHeader & PackedPictures>} */
     const {header, body} = readPayload(bytes);
     if (header.channel) return this.receiveChannel({header, body});
     if (header.of !== this.header.long?.id) return false;
+    if (header.thumbnails) {
+      this.later.take(placed(this, header), {header, body});
+      return false;
+    }
     const at = placed(this, header);
     if (this.head(at)) return true;
     const maps = this.maps(at) ?? (await readMaps({body}, header.entry, header.masks, this.values));
@@ -244,7 +250,7 @@ export class Recording {
   /** @param {Stream} stream @param {number} number */
   async read(stream, number) {
     if (this.header.long && !stream.signed) return this.readPictures(stream, number);
-    const {heads, blocked} = stream.layers[number];
+    const {heads, blocked, left} = stream.layers[number];
     const [queries, keys] = [stream.queries.count, stream.keys.count];
     const reading = Promise.all((blocked ?? []).map((mask) => this.mask(mask)));
     if (stream.signed) {
@@ -252,7 +258,11 @@ export class Recording {
       if (mixing.small) this.thumbnails.set(`${stream.name} ${number}`, await readSmall(this.payload, mixing.small));
       return readMixed(this.payload, mixing, await reading, queries, keys);
     }
-    const [{weights, rows}, masks] = await Promise.all([readLayer(this.payload, stream.layers[number]), reading]);
+    const [{weights, rows}, masks, below] = await Promise.all([
+      readLayer(this.payload, stream.layers[number]),
+      reading,
+      Promise.all((left ?? []).map(async ([mask, at]) => belowCut(await this.mask(mask), this.payload, at))),
+    ]);
     return Array.from(
       {length: heads},
       (_, head) =>
@@ -263,24 +273,18 @@ export class Recording {
           queries,
           keys,
           this.values,
+          below[Math.floor((head * below.length) / heads)] ?? null,
         ),
     );
   }
 
   /** @param {Stream} stream @param {number} number */
   async readPictures({name, layers, side, sampled, queries, keys}, number) {
-    const {thumbnails, plain, heads} = layers[number];
-    const [whole, without] = await Promise.all(
-      [thumbnails, plain ?? thumbnails].map((at) => readPlane(this.payload, at)),
-    );
+    const layer = layers[number];
     const [down, across] = side;
     const counts = {down, across, queries: queries.count, keys: keys.count, sampled};
-    const one = (/** @type {Uint8Array} */ plane, /** @type {number} */ head) =>
-      plane.subarray(head * down * across, (head + 1) * down * across);
-    this.thumbnails.set(
-      `${name} ${number}`,
-      Array.from({length: heads}, (_, head) => new Thumbnail(one(whole, head), one(without, head), counts, this.codes)),
-    );
+    const packed = layer.thumbnails ? {header: layer, body: this.payload.body} : await this.later.wait(name, number);
+    this.thumbnails.set(`${name} ${number}`, await readThumbnails(packed, layer.heads, counts, this.codes));
     return [];
   }
 

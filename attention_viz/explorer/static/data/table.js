@@ -1,5 +1,6 @@
 // What stands in the table of a head: the whole head, or one query's row where the head is too large to read.
 
+import {withoutWeight} from "./head.js";
 import {MixedHead, significant} from "./mixing.js";
 import {threeDigits} from "./scale.js";
 import {originWords} from "./tokens.js";
@@ -76,5 +77,5 @@ function rowTable(head, stream, columns, name, query) {
 /** @param {Weights} head @param {number} query @param {number} key */
 function number(head, query, key) {
   if (head instanceof MixedHead && !head.isBlocked(query, key)) return significant(head.at(query, key));
-  return head.isBlocked(query, key) ? "blocked" : threeDigits(head.at(query, key));
+  return withoutWeight(head, query, key) ?? threeDigits(head.at(query, key));
 }

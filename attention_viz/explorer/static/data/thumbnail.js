@@ -1,8 +1,10 @@
 // A head of a long text as a small picture, made from a sample of its rows.
 
+import {readPlane} from "./payload.js";
 import {sample} from "./raster.js";
 
-/** @import {Places} from "./head.js" */
+/** @import {Places} from "./head.js"
+ * @import {Place} from "./payload.js" */
 
 /** Rows and columns of a picture, of its head, and how many of the head's rows it was made from.
  * @typedef {{down: number, across: number, queries: number, keys: number, sampled: number}} Counts */
@@ -74,4 +76,45 @@ function under(places, cells, count, sampled) {
   const wide = Math.ceil(sampled / cells);
   const found = places.map((place) => Math.floor(Math.floor((place * sampled) / count) / wide));
   return found.filter((cell, at) => at === 0 || cell !== found[at - 1]);
+}
+
+/** Where a layer's small pictures are: with the text, or in a packet of their own, as `LaterPictures` in payload.py
+ * writes it. @typedef {{thumbnails?: Place, plain?: Place}} PackedPictures */
+
+/** A layer's small pictures. @param {{header: PackedPictures, body: Uint8Array}} packed @param {number} heads
+ * @param {Counts} counts @param {Float64Array} codes */
+export async function readThumbnails({header: {thumbnails, plain}, body}, heads, counts, codes) {
+  const [whole, without] = await Promise.all(
+    [thumbnails, plain ?? thumbnails].map((at) => readPlane({body}, /** @type {Place} */ (at))),
+  );
+  const size = counts.down * counts.across;
+  const one = (/** @type {Uint8Array} */ plane, /** @type {number} */ head) =>
+    plane.subarray(head * size, (head + 1) * size);
+  return Array.from({length: heads}, (_, head) => new Thumbnail(one(whole, head), one(without, head), counts, codes));
+}
+
+/** Small pictures that a host sends after the text, layer by layer. */
+export class LaterPictures {
+  constructor() {
+    /** @type {Map<string, PromiseWithResolvers<{header: PackedPictures, body: Uint8Array}>>} */
+    this.layers = new Map();
+  }
+
+  /** A layer's pictures, once they are here. @param {string} stream @param {number} layer */
+  wait(stream, layer) {
+    return this.entry(stream, layer).promise;
+  }
+
+  /** @param {{stream: string, layer: number}} place @param {{header: PackedPictures, body: Uint8Array}} packed */
+  take({stream, layer}, packed) {
+    this.entry(stream, layer).resolve(packed);
+  }
+
+  /** @param {string} stream @param {number} layer */
+  entry(stream, layer) {
+    const place = `${stream} ${layer}`;
+    const entry = this.layers.get(place) ?? Promise.withResolvers();
+    this.layers.set(place, entry);
+    return entry;
+  }
 }

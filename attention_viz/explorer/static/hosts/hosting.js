@@ -36,6 +36,17 @@ export function openChannel() {
   return channel;
 }
 
+/** Leave a message; what it returns takes it away again, unless another came. @param {Message} message */
+export function leaveMessage(message) {
+  const channel = openChannel();
+  const name = subjectOf(message);
+  channel.latest.set(name, message);
+  channel.target.dispatchEvent(new CustomEvent("choice", {detail: message}));
+  return () => {
+    if (channel.latest.get(name) === message) channel.latest.delete(name);
+  };
+}
+
 /** Hear the messages for the component at this element, until `signal` aborts.
  * @param {HTMLElement} parentElement @param {(message: Message) => void} hear @param {AbortSignal} signal */
 export function listenToChannel(parentElement, hear, signal) {
@@ -55,7 +66,7 @@ export function latestFor(parentElement, about = "") {
 }
 
 /** Whom a message is for, and of what it tells. @param {Message} message */
-export function subjectOf({explorer, about = ""}) {
+function subjectOf({explorer, about = ""}) {
   return `${explorer} ${about}`;
 }
 
@@ -94,10 +105,15 @@ export function sameBytes(one, other) {
  * @param {Element} host @returns {"light" | "dark"} */
 export function themeOf(host) {
   const colour = getComputedStyle(host).getPropertyValue("--st-background-color").trim();
+  return isDarkColour(colour || "#ffffff") ? "dark" : "light";
+}
+
+/** Whether a colour is closer to black than to white. @param {string} colour  as a style sheet has it */
+export function isDarkColour(colour) {
   const canvas = document.createElement("canvas");
   const probe = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", {willReadFrequently: true}));
-  probe.fillStyle = colour || "#ffffff";
+  probe.fillStyle = colour;
   probe.fillRect(0, 0, 1, 1);
   const [red, green, blue] = probe.getImageData(0, 0, 1, 1).data;
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 128 ? "dark" : "light";
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 128;
 }

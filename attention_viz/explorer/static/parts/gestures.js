@@ -2,6 +2,7 @@
 
 import {arrowStep, element, focused} from "./element.js";
 import {cellUnder} from "./plot.js";
+import {withoutWeight} from "../data/head.js";
 import {MixedHead, carried, rowSums, shareOfSize, significant} from "../data/mixing.js";
 import {weightText} from "../data/scale.js";
 import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
@@ -99,7 +100,7 @@ function describe(view, head, query, key) {
     const pair = element("span", {class: "av-pair"}, to, " \u2192 ", from);
     return [element("div", {class: "av-mixed"}, pair, element("span", {}, words, share), beside, sums)];
   }
-  const number = element("strong", {}, head.isBlocked(query, key) ? "blocked" : weightText(head.at(query, key)));
+  const number = element("strong", {}, withoutWeight(head, query, key) ?? weightText(head.at(query, key)));
   return [element("span", {class: "av-pair"}, from, " \u2192 ", to), number];
 }
 

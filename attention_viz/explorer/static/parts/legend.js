@@ -19,6 +19,7 @@ export function createLegend(view) {
   const ticks = element("div", {class: "av-ticks"});
   const scale = element("div", {class: "av-scale", role: "img"}, bar, ticks);
   const blocked = element("span", {class: "av-key-entry"}, element("span", {class: "av-hatch"}), "blocked");
+  const left = element("span", {class: "av-key-entry"}, element("span", {class: "av-dot"}), "available, not picked");
   const node = element(
     "div",
     {class: "av-legend", "data-testid": "explorer-legend"},
@@ -41,6 +42,8 @@ export function createLegend(view) {
       const {scale: name} = view.now;
       if (view.now.stream.layers.some((layer) => layer.blocked !== null)) node.append(blocked);
       else blocked.remove();
+      if (view.now.stream.layers.some((layer) => layer.left)) node.append(left);
+      else left.remove();
       const entries = SCALES[name].ticks(maximum);
       bar.style.background = `linear-gradient(to right, ${rampOf(view.colours, name).map(rgb).join(", ")})`;
       ticks.replaceChildren(

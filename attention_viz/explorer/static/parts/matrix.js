@@ -3,6 +3,7 @@
 import {paintLabels} from "./labels.js";
 import {NUMBER, edgeOf, ruleCells, writeNumbers} from "./plot.js";
 import {coloured} from "../data/raster.js";
+import {Head} from "../data/head.js";
 import {LEAST_NUMBER, SCALES, colourTable, onRamp, relativeTable, twoDigits, weightText} from "../data/scale.js";
 import {MixedHead} from "../data/mixing.js";
 import {rampOf} from "./style.js";
@@ -19,6 +20,8 @@ import {begins} from "../data/tokens.js";
 const HATCH_PERIOD = 6;
 // The least side of a cell, in pixels, that strokes are seen in.
 const LEAST_HATCHED = 6;
+// The least side of a cell that a dot is seen in.
+const LEAST_DOTTED = 4;
 // The least that a cell needs for a number with a sign.
 const SIGNED_NUMBER = 36;
 
@@ -41,6 +44,7 @@ export function paintMatrix(context, view, drawn, plot, shownRows, shownColumns)
     Math.round(top * ratio),
   );
   if (Math.min(plot.cell.width, plot.cell.height) >= 9) ruleCells(context, plot, view.colours.line);
+  if (head instanceof Head && head.below) dotLeftOut(context, view.colours, head, plot, shownRows, shownColumns);
   if (head instanceof MixedHead && head.skip) hatchSkip(context, view, plot, shownRows, shownColumns);
   if (
     head !== null &&
@@ -52,6 +56,27 @@ export function paintMatrix(context, view, drawn, plot, shownRows, shownColumns)
   paintBeginnings(context, view, plot, shownRows, shownColumns);
   paintLabels(context, view, plot, shownRows, shownColumns);
   return maximum;
+}
+
+/** Dots instead of strokes in the cells of keys that an indexer could have picked, and left out.
+ * @param {CanvasRenderingContext2D} context @param {MatrixView["colours"]} colours @param {Head} head @param {Plot} plot
+ * @param {Places} rows @param {Places} columns */
+function dotLeftOut(context, colours, head, {left, top, width, height, down, across, cell}, rows, columns) {
+  const least = Math.min(cell.width, cell.height);
+  if (least < LEAST_DOTTED) return;
+  rows.forEach((query, row) =>
+    columns.forEach((key, column) => {
+      if (head.leftOut(query, key) === null) return;
+      const [x, y] = [left + edgeOf(column, across, width), top + edgeOf(row, down, height)];
+      const size = [edgeOf(column + 1, across, width) + left - x, edgeOf(row + 1, down, height) + top - y];
+      context.fillStyle = colours.background;
+      context.fillRect(x + 0.5, y + 0.5, size[0] - 1, size[1] - 1);
+      context.fillStyle = colours.muted;
+      context.beginPath();
+      context.arc(x + size[0] / 2, y + size[1] / 2, Math.min(3, least / 5), 0, 2 * Math.PI);
+      context.fill();
+    }),
+  );
 }
 
 /** Strokes over the diagonal of a layer that has a skip: such a cell isn't its memory alone.

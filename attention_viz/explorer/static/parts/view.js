@@ -3,6 +3,7 @@
 import {element} from "./element.js";
 import {createTooltip} from "./tooltip.js";
 import {hatchingOf, readStyle} from "./style.js";
+import {withoutWeight} from "../data/head.js";
 import {MixedHead, carried} from "../data/mixing.js";
 import {hasLinks, keyFollows, pairIn, pairOfPinned} from "../data/pair.js";
 import {weightText} from "../data/scale.js";
@@ -53,6 +54,7 @@ import {positions} from "../data/tokens.js";
  * @property {number | null} pairKey
  * @property {boolean} pairChosen  by the reader; else it is the pair that the head on the screen links most
  * @property {Outcome | null} matters  what becomes of the model without a head, or that the host is at it
+ * @property {number} found  how often findings came after the text
  * @property {number} loaded  how many layers have been read
  * @property {string} size  of the place and the window
  * @property {number} theme  how often it changed
@@ -245,7 +247,7 @@ function roomOf(width, own) {
 function announceCell({now: {head, stream}, live}, query, key) {
   if (head === null) return;
   const [from, to] = [stream.queries.spoken[query], stream.keys.spoken[key]];
-  const weight = head.isBlocked(query, key) ? "blocked" : weightText(head.at(query, key));
+  const weight = withoutWeight(head, query, key) ?? weightText(head.at(query, key));
   live.textContent =
     head instanceof MixedHead ? `${to} ${carried(head, query, key)} to ${from}` : `${from} attends to ${to}, ${weight}`;
 }

@@ -1,0 +1,1 @@
+"""Tools for agents over the Model Context Protocol: the library beside models and traces that stay in memory."""

@@ -1,0 +1,1 @@
+"""The browser components as notebook widgets (`anywidget`)."""

@@ -1,0 +1,66 @@
+"""The head and the pair of tokens on an explorer's screen, as Python reads and sets them."""
+
+import operator
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from attention_viz.errors import ShapeError, TraceError
+
+if TYPE_CHECKING:
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["NAMES", "Selection", "checked"]
+
+NAMES = ("stream", "layer", "head", "query", "key")
+
+
+class Selection(dict[str, Any]):
+    """A dictionary that only a new one replaces, since a change inside it would reach nobody."""
+
+    def __setitem__(self, name: str, value: object) -> None:
+        """Refuse to change one value in place."""
+        raise TypeError(f"a selection doesn't change in place; assign another: explorer.selection = {{{name!r}: …}}")
+
+
+def checked(trace: "Trace", before: Mapping[str, Any], wanted: object) -> Selection:
+    """Return a selection that the trace has; missing names stay, but a pair of another stream's tokens doesn't.
+
+    Raises:
+        TraceError: a name, stream or layer doesn't exist, a number isn't whole, or half a pair is missing.
+        ShapeError: the head or the position doesn't exist.
+    """
+    if not isinstance(wanted, Mapping):
+        raise TraceError(f"a selection is a dictionary with {', '.join(NAMES)}; got {wanted!r}")
+    if unknown := [name for name in wanted if name not in NAMES]:
+        raise TraceError(f"a selection has no {unknown[0]!r}; it has {', '.join(NAMES)}")
+    stream = trace.stream(wanted.get("stream") or before["stream"])
+    pair = {"query": None, "key": None} if stream != before["stream"] else {}
+    found = {**before, **pair, **wanted, "stream": stream}
+    layer, head = _whole("layer", found["layer"]), _whole("head", found["head"])
+    # Channels of a layer without a softmax count as heads.
+    heads = trace.attention(layer, stream).shape[0]
+    if not 0 <= head < heads:
+        raise ShapeError(f"layer {layer} of the {stream} has no head {head}; choose 0 to {heads - 1}")
+    query, key = _pair(trace, stream, found["query"], found["key"])
+    return Selection(stream=stream, layer=layer, head=head, query=query, key=key)
+
+
+def _pair(trace: "Trace", stream: str, query: object, key: object) -> tuple[int | None, int | None]:
+    if query is None and key is None:
+        return None, None
+    if query is None or key is None:
+        raise TraceError(f"a pair has a query and a key; got query {query}, key {key}; set both, or both to None")
+    counts = len(trace.query_tokens(stream)), len(trace.key_tokens(stream))
+    positions = _whole("query", query), _whole("key", key)
+    for name, position, count in zip(("query", "key"), positions, counts, strict=True):
+        if not 0 <= position < count:
+            raise ShapeError(f"the {stream} has no {name} {position}; choose 0 to {count - 1}")
+    return positions
+
+
+def _whole(name: str, value: object) -> int:
+    try:
+        # A table's index has whole numbers of numpy's, which JSON knows nothing of.
+        return operator.index(value)  # pyright: ignore[reportArgumentType]
+    except TypeError:
+        raise TraceError(f"{name} {value!r} is no whole number") from None

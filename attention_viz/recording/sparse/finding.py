@@ -1,0 +1,74 @@
+"""Finds a model's modules with sparse attention, and what in them makes the values and takes the outputs."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.hooks import hooked
+from attention_viz.recording.interception.following import Softmaxes
+from attention_viz.recording.sparse.turn import SparseSite, Turn, TurnMode, TurnRun, held
+
+
+def sparse_kinds(run: Callable[[], object], lengths: Sequence[int]) -> dict[type[nn.Module], int]:
+    """Return the classes of modules that attend to other numbers of keys than the text has tokens, with that number."""
+    softmaxes = Softmaxes()
+    with contextlib.suppress(Exception), softmaxes:  # whatever a family's own code is like
+        run()
+    written = {type(one) for one in softmaxes.written}
+    found = dict[type[nn.Module], int]()
+    for module, keys in zip(softmaxes.modules, softmaxes.keys, strict=True):
+        if keys not in lengths or type(module) in written:
+            found.setdefault(type(module), keys)
+    return found
+
+
+def site_of(
+    module: nn.Module, inputs: tuple[Any, ...], named: Mapping[str, Any], parameters: frozenset[int]
+) -> SparseSite:
+    """Return a module's site; with all softmaxes held, only its values can change its output."""
+    paths = {one: path for path, one in module.named_modules() if path and _has_parameters(one)}
+    calls, total = _calls(module, inputs, named, parameters, paths)
+    behind = [one for one, softmaxes in calls if softmaxes == total]
+    output = paths[behind[-1]] if behind else ""
+    turn = Turn(module, inputs, named, SparseSite(type(module), "", output), parameters)
+    first = turn.run()
+    found = list[str]()
+    for leaf in dict.fromkeys(one for one, _ in calls):
+        noise = {leaf: torch.Generator().manual_seed(0)}
+        if paths[leaf] != output:
+            context = turn.run(soften=held(first), noisy=noise, like=first).context
+            found += [] if torch.equal(context, first.context) else [paths[leaf]]
+    if len(found) != 1:
+        raise UnsupportedModel(
+            f"{type(module).__name__} makes its values by {' and '.join(found) or 'none'} of its modules; needed: one"
+        )
+    return SparseSite(type(module), found[0], output)
+
+
+def _has_parameters(module: nn.Module) -> bool:
+    return next(module.parameters(recurse=False), None) is not None
+
+
+def _calls(
+    module: nn.Module,
+    inputs: tuple[Any, ...],
+    named: Mapping[str, Any],
+    parameters: frozenset[int],
+    paths: Mapping[nn.Module, str],
+) -> tuple[list[tuple[nn.Module, int]], int]:
+    """Return the modules called inside with the number of softmaxes before each, and the number of all."""
+    found, thread = list[tuple[nn.Module, int]](), threading.get_ident()
+
+    def hear(leaf: nn.Module, _inputs: object, _named: object, output: object) -> None:
+        if threading.get_ident() == thread and isinstance(output, Tensor) and output.is_floating_point():
+            found.append((leaf, mode.softmaxes))
+
+    mode = TurnMode(parameters, TurnRun(), lambda _product: None, lambda _place, logits, compute: compute(logits))
+    with hooked(paths, hear), mode:
+        module.forward(*inputs, **named)
+    return found, mode.softmaxes

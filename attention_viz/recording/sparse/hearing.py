@@ -1,0 +1,71 @@
+"""Hears the turns of modules with sparse attention, and lets our function compute them."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+from torch import Tensor, nn
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.hooks import hooked
+from attention_viz.recording.interception.following import memory_of
+from attention_viz.recording.recorder import Call, recording
+from attention_viz.recording.sparse.reading import read
+from attention_viz.recording.sparse.turn import SparseSite, Turn, rerunning
+
+# Whether this thread is inside a module with sparse attention.
+_inside: ContextVar[bool] = ContextVar("inside", default=False)
+
+# Gets a turn and how many positions the text has; returns the turn's new output, or None.
+Take = Callable[[Turn, int], object]
+
+
+def in_sparse_turn() -> bool:
+    """Return whether this thread is inside a module with sparse attention."""
+    return _inside.get()
+
+
+@contextlib.contextmanager
+def sparse_turns(model: nn.Module, sites: Sequence[SparseSite], take: Take) -> Generator[None]:
+    """Take each turn of a model's modules with sparse attention in this thread."""
+    thread, count = threading.get_ident(), [0]
+    parameters = frozenset(memory_of(one) for one in model.parameters())
+    of_module = {module: site for site in sites for module in site.of(model)}
+
+    def begin(_model: nn.Module, _inputs: object, named: Mapping[str, Any]) -> None:
+        ids = named.get("input_ids", named.get("inputs_embeds"))
+        if threading.get_ident() == thread and isinstance(ids, Tensor):
+            if len(ids) > 1:
+                raise UnsupportedModel("sparse attention is read one text at a time; pass one")
+            count[0] = ids.shape[1]
+
+    def enter(_module: nn.Module, _inputs: object) -> None:
+        if threading.get_ident() == thread:
+            _inside.set(True)
+
+    def end(module: nn.Module, inputs: tuple[Any, ...], named: Mapping[str, Any], _output: object) -> object:
+        if threading.get_ident() != thread or rerunning.get():
+            return None
+        try:
+            return take(Turn(module, inputs, named, of_module[module], parameters), count[0])
+        finally:
+            _inside.set(False)
+
+    token = _inside.set(False)
+    try:
+        with hooked([model], lambda *_: None, begin, named=True), hooked(of_module, end, enter, first=True):
+            yield
+    finally:
+        _inside.reset(token)
+
+
+def recorded_turn(turn: Turn, count: int) -> object:
+    """Let the recorder compute a turn's attention, and put the output back into the module."""
+    recorder = recording.get()
+    if recorder is None:
+        return None
+    reading = read(turn, count)
+    ours = recorder.compute(Call(turn.module, reading.attention).in_a_batch())
+    return turn.run(context=reading.context_of(ours[0])).output

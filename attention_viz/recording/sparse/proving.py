@@ -1,0 +1,113 @@
+"""Finds a model's sparse attention, and tests what is read of it."""
+
+import contextlib
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.edits.kinds.masks import Block
+from attention_viz.errors import UnsupportedModel
+from attention_viz.operation.kernel import BOUNDS
+from attention_viz.recording.differences import Difference
+from attention_viz.recording.outputs.breaking import SEEN
+from attention_viz.recording.runner import Runner
+from attention_viz.recording.sparse.finding import site_of, sparse_kinds
+from attention_viz.recording.sparse.hearing import sparse_turns
+from attention_viz.recording.sparse.reading import blocked
+from attention_viz.recording.sparse.turn import SparseSite, Turn
+from attention_viz.recording.twin import Twin
+from attention_viz.trace.memory import LateOutput
+
+# Compares an edited run's output with the model's own, for a stream's name.
+CheckSame = Callable[[Tensor | LateOutput, Tensor, Runner, str], None]
+
+
+@dataclass(frozen=True)
+class SparseKinds:
+    """The classes of modules that attend to other numbers of keys than a text has tokens.
+
+    Attributes:
+        keys: that number, by class.
+        lengths: of the texts.
+    """
+
+    keys: Mapping[type[nn.Module], int]
+    lengths: Sequence[int]
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.keys)
+
+    @classmethod
+    def of(cls, twin: Twin, inputs: Mapping[str, Tensor]) -> "SparseKinds":
+        """Return the classes found in a run; none with a picture or a sound, whose positions aren't known yet."""
+        lengths = sorted({tensor.shape[1] for name, tensor in inputs.items() if name.endswith("input_ids")})
+        is_text = bool(lengths) and not SEEN & {*inputs}
+        return cls(sparse_kinds(lambda: twin.run(inputs, "eager"), lengths) if is_text else {}, lengths)
+
+    def sites(self, twin: Twin, inputs: Mapping[str, Tensor]) -> tuple[SparseSite, ...]:
+        """Return each class's site, found in a run."""
+        found = dict[type[nn.Module], SparseSite]()
+
+        def take(turn: Turn, _count: int) -> None:
+            if turn.site.kind not in found:
+                found[turn.site.kind] = site_of(turn.module, turn.inputs, turn.named, turn.parameters)
+
+        with sparse_turns(twin.model, [SparseSite(kind, "", "") for kind in self.keys], take):
+            _ = twin.run(inputs, "eager")
+        return tuple(found.values())
+
+    @contextlib.contextmanager
+    def naming(self) -> Generator[None]:
+        """Say in a refusal that the model attends sparsely."""
+        try:
+            yield
+        except UnsupportedModel as error:
+            raise UnsupportedModel(
+                f"it attends to {next(iter(self.keys.values()))} keys in a text of "
+                f"{' and '.join(map(str, self.lengths))} tokens, as sparse attention does, and {error}"
+            ) from error
+
+
+def check_rest(twin: Twin, inputs: Mapping[str, Tensor]) -> None:
+    """Refuse sparse attention from positions beyond the text's that changes the output: those aren't padding."""
+
+    def disturb(turn: Turn, count: int) -> object:
+        context = turn.run().context.clone()
+        context[count:] += torch.randn(context[count:].shape, generator=generator).to(context)
+        return turn.run(context=context).output
+
+    generator, found = torch.Generator().manual_seed(0), Difference()
+    before = twin.run(inputs, "eager")
+    with sparse_turns(twin.model, twin.plan.sparse, disturb):
+        found.add(twin.run(inputs, "eager"), before)
+    if found.relative > BOUNDS.get(before.dtype, 0.0):
+        raise UnsupportedModel(
+            "it attends from more positions than the text has tokens, such as global tokens or further streams of its "
+            "own; use a model whose positions are its tokens"
+        )
+
+
+def check_sparse_edits(
+    runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]], check_same: CheckSame
+) -> None:
+    """Block one cell per kind of sparse attention, by an edit and in the model's own softmaxes: both must agree."""
+    twin, before, sparse = runner.twin(), runner.record(inputs), runner.switch.plan.sparse
+    for site in sparse:
+        number = next((number for number, one in enumerate(before.modules) if type(one) is site.kind), None)
+        if number is None:
+            continue
+        (stream, layer), call = places[number], before.calls[number].attention
+        allowed = torch.ones(1) if call.allowed is None else call.allowed.cpu()
+        query, key = (int(one) for one in allowed.expand(call.shape).bool().all(0).nonzero()[-1])
+        ours = runner.record(inputs, (Block(query, key, layer=layer, stream=stream),), places).output
+
+        def block(turn: Turn, count: int, number: int = number, cell: tuple[int, int] = (query, key)) -> object:
+            own = twin.original[turn.module] is before.modules[number]
+            return blocked(turn, count, *cell) if own else None
+
+        with sparse_turns(twin.model, sparse, block):
+            theirs = twin.run(inputs, "eager")
+        check_same(ours, theirs, runner, stream)

@@ -1,0 +1,252 @@
+"""Runs one turn of a module with sparse attention again, with some of its numbers replaced."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.hooks import hooked
+from attention_viz.recording.interception.following import (
+    Following,
+    Product,
+    Soften,
+    entering_softmax,
+    mark_written,
+)
+
+_LOGSUMEXP = {torch.logsumexp, Tensor.logsumexp, torch.special.logsumexp}
+_EXP = {torch.exp, Tensor.exp}
+# What chooses positions by their numbers, as hashing to buckets does.
+_CHOOSE = {torch.argmax, Tensor.argmax, torch.argsort, Tensor.argsort, torch.sort, Tensor.sort, torch.topk, Tensor.topk}
+
+# Whether this thread runs a turn again, which nobody else is to hear.
+rerunning: ContextVar[bool] = ContextVar("rerunning", default=False)
+
+
+@dataclass(frozen=True)
+class SparseSite:
+    """How a class of modules attends sparsely.
+
+    Attributes:
+        value: the path of the module inside whose outputs are the values.
+        output: the path of the module inside that takes the heads' outputs; "" if the module returns them.
+    """
+
+    kind: type[nn.Module]
+    value: str
+    output: str
+
+    def of(self, model: nn.Module) -> list[nn.Module]:
+        """Return a model's modules of this class."""
+        return [module for module in model.modules() if type(module) is self.kind]
+
+
+@dataclass(eq=False)
+class TurnRun:
+    """One run of a turn.
+
+    Attributes:
+        logits: each softmax's input, by number.
+        behind: the products behind each softmax, by number.
+        chosen: the positions that it chose by their numbers.
+        parts: the values, as the module made them.
+        contexts: the heads' joined outputs, as the module took them.
+    """
+
+    products: dict[int, Product] = field(default_factory=dict[int, Product])
+    logits: dict[int, Tensor] = field(default_factory=dict[int, Tensor])
+    weights: dict[int, Tensor] = field(default_factory=dict[int, Tensor])
+    behind: dict[int, tuple[int, ...]] = field(default_factory=dict[int, "tuple[int, ...]"])
+    chosen: list[Any] = field(default_factory=list[Any])
+    output: object = None
+    parts: list[Tensor] = field(default_factory=list[Tensor])
+    contexts: list[Tensor] = field(default_factory=list[Tensor])
+
+    @property
+    def values(self) -> Tensor:
+        """All rows of values, (position, width)."""
+        return torch.cat([one.reshape(-1, one.shape[-1]) for one in self.parts])
+
+    @property
+    def context(self) -> Tensor:
+        """The heads' joined outputs, (position, width)."""
+        return torch.cat([one.reshape(-1, one.shape[-1]) for one in self.contexts])
+
+
+class TurnMode(Following):
+    """Follows products to softmaxes, also to those that are written out, as exp(x − logsumexp(x))."""
+
+    def __init__(
+        self,
+        parameters: frozenset[int],
+        found: TurnRun,
+        product: Callable[[Product], Tensor | None],
+        soften: Soften,
+        like: TurnRun | None = None,
+    ) -> None:
+        """Note a run's products and softmaxes in `found`; choose the positions that were chosen in `like`."""
+        super().__init__(parameters, lambda _heard: None, product=product, softmax=soften)
+        self._found, self._like = found, like
+        self._summed: Tensor | None = None
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Handle one torch call."""
+        if func in _EXP and self._summed is not None and args[0].shape == self._summed.shape:
+            summed, self._summed = self._summed, None
+            return self.soften(summed, lambda logits: torch.exp(logits - torch.logsumexp(logits, -1, keepdim=True)))
+        if func in _CHOOSE:
+            return self._choose(func, args, kwargs or {})
+        result = super().__torch_function__(func, types, args, kwargs)
+        if func in _LOGSUMEXP and entering_softmax(args[0]) and isinstance(result, Tensor):
+            last = args[0].shape[:-1]
+            self._summed = args[0] if result.shape in (last, (*last, 1)) else None
+        if func is Tensor.__setitem__:
+            mark_written(args[0], args[2])
+        return result
+
+    def _choose(self, func: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        chosen, like = self._found.chosen, self._like
+        again = like is not None and len(chosen) < len(like.chosen)
+        chosen.append(like.chosen[len(chosen)] if like is not None and again else func(*args, **named))
+        return chosen[-1]
+
+    def _take(self, weights: Any, product: Product, func: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        """Let the model multiply weights with values as often as it likes."""
+        return func(*args, **named)
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """One turn of a module: its inputs, and the parameters' addresses; see `parameters_of`."""
+
+    module: nn.Module
+    inputs: tuple[Any, ...]
+    named: Mapping[str, Any]
+    site: SparseSite
+    parameters: frozenset[int]
+
+    @property
+    def name(self) -> str:
+        """The module's class."""
+        return type(self.module).__name__
+
+    def run(
+        self,
+        *,
+        values: Tensor | None = None,
+        product: Callable[[Product], Tensor | None] = lambda _product: None,
+        soften: Soften | None = None,
+        context: Tensor | None = None,
+        noisy: Mapping[nn.Module, torch.Generator] | None = None,
+        like: TurnRun | None = None,
+    ) -> TurnRun:
+        """Run the turn.
+
+        Args:
+            values: in place of all values, (position, width).
+            product: returns what replaces a product, or None.
+            soften: returns what leaves a softmax.
+            context: in place of the heads' joined outputs.
+            noisy: modules whose output gets random numbers added.
+            like: a run whose choices of positions hold here.
+        """
+        found = TurnRun()
+
+        def multiply(made: Product) -> Tensor | None:
+            found.products[made.number] = made
+            return product(made)
+
+        def weigh(place: int, logits: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
+            found.logits[place] = logits
+            found.behind[place] = tuple(one.number for one in entering_softmax(logits))
+            weights = compute(logits) if soften is None else soften(place, logits, compute)
+            found.weights[place] = weights.clone()
+            return weights
+
+        token = rerunning.set(True)
+        try:
+            with self._listening(found, values, context, noisy or {}):
+                with TurnMode(self.parameters, found, multiply, weigh, like):
+                    found.output = self.module.forward(*self.inputs, **self.named)
+        finally:
+            rerunning.reset(token)
+        if not self.site.output:
+            found.contexts.append(returned(found.output))
+            if context is not None:
+                found.output = with_returned(found.output, context.reshape(found.contexts[0].shape))
+        return found
+
+    @contextlib.contextmanager
+    def _listening(
+        self,
+        found: TurnRun,
+        values: Tensor | None,
+        context: Tensor | None,
+        noisy: Mapping[nn.Module, torch.Generator],
+    ) -> Generator[None]:
+        thread = threading.get_ident()
+        taken = [0, 0]
+
+        def cut(rows: Tensor, like: Tensor, which: int) -> Tensor:
+            count = like.shape[:-1].numel()
+            start, taken[which] = taken[which], taken[which] + count
+            return rows[start : start + count].reshape(like.shape).to(like.dtype)
+
+        def made(_module: nn.Module, _inputs: object, _named: object, output: Any) -> object:
+            if threading.get_ident() != thread:
+                return None
+            # Some modules divide their projections in place.
+            found.parts.append(output.clone())
+            return None if values is None else cut(values, output, 0)
+
+        def disturb(module: nn.Module, _inputs: object, _named: object, output: Any) -> object:
+            if threading.get_ident() != thread or not isinstance(output, Tensor):
+                return None
+            noise = torch.randn(output.shape, generator=noisy[module], dtype=output.dtype).to(output.device)
+            return output + noise
+
+        def take(_module: nn.Module, inputs: tuple[Any, ...]) -> object:
+            if threading.get_ident() != thread:
+                return None
+            found.contexts.append(inputs[0])
+            return None if context is None else (cut(context, inputs[0], 1), *inputs[1:])
+
+        with contextlib.ExitStack() as stack:
+            _ = stack.enter_context(hooked(noisy, disturb))
+            if self.site.value:
+                _ = stack.enter_context(hooked([self.module.get_submodule(self.site.value)], made))
+            if self.site.output:
+                behind = [self.module.get_submodule(self.site.output)]
+                _ = stack.enter_context(hooked(behind, lambda *_: None, take))
+            yield
+
+
+def returned(output: object) -> Tensor:
+    """Return a module's first tensor."""
+    several: Sequence[object] = (output,) if isinstance(output, Tensor) else cast("Sequence[object]", output)
+    found = next((one for one in several if isinstance(one, Tensor)), None)
+    if found is None:
+        raise UnsupportedModel("its attention returns no tensor")
+    return found
+
+
+def with_returned(output: Any, first: Tensor) -> Any:
+    """Return a module's output with another first tensor."""
+    if isinstance(output, Tensor):
+        return first
+    old = returned(output)
+    items = [first if one is old else one for one in output]
+    return type(output)(*items) if hasattr(output, "_fields") else type(output)(items)
+
+
+def held(first: TurnRun) -> Soften:
+    """Return a softmax that gives again what it gave in a run."""
+    return lambda place, _logits, _compute: first.weights[place].clone()
