@@ -163,8 +163,8 @@ def _heads(weight: Tensor, norm: Norm | None, count: int) -> Tensor:
 def _words_of(model: "AttentionModel", turns: Turns, calls: int) -> WordMatrices:
     hf = model.hf_model
     head = hf.get_output_embeddings()
-    embeddings = hf.get_input_embeddings()
-    # A Perceiver's are its latents.
+    embeddings = getattr(hf, "get_input_embeddings")()  # noqa: B009 -- its type is wrong of a Perceiver's
+
     table = table_of(embeddings, vocabulary(hf)) if isinstance(embeddings, nn.Module) else None
     embedding = table if isinstance(table, Tensor) and table.ndim == 2 else None
     turn = turns.of(head, calls)

@@ -191,9 +191,9 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
                 return beside
             with naming(runner, inputs):
                 return check_planned(planned, inputs, anatomy.places), anatomy
-        except UnsupportedModel:
+        except UnsupportedModel as error:
             if beside is None:
-                raise
+                raise (UnsupportedModel(plan.unless) if plan.unless else error) from None
     if beside is None:
         raise refusal
     return beside

@@ -47,17 +47,32 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None =
         # A short text may hide it, as Reformer's within a single block.
         sparse = sparse if plan.sites else SparseKinds.of(twin, longer)
     if sparse:
-        with sparse.naming():
-            sites = sparse.sites(twin, longer)
-            twin = replace(twin, plan=InterceptionPlan(sparse=sites))
-            plan = replace(_proved(twin, inputs), sparse=sites)
-            check_rest(twin, inputs)
+        dense = twin
+        try:
+            with sparse.naming():
+                sites = sparse.sites(twin, longer)
+                twin = replace(twin, plan=InterceptionPlan(sparse=sites))
+                plan = replace(_proved(twin, inputs), sparse=sites)
+                check_rest(twin, inputs)
+        except UnsupportedModel as error:
+            twin, plan = dense, _of_slots(dense, inputs, error)
     elif refusal is not None:
         raise refusal
     try:
         return plan.merged(_proved(twin, _padded(inputs)))
     except Exception:  # a model that can't be run with padding is refused by name when it is given some
         return plan
+
+
+def _of_slots(twin: Twin, inputs: Mapping[str, Tensor], refusal: UnsupportedModel) -> InterceptionPlan:
+    """Return the plan of a model whose keys aren't the text's, since they are latents; else raise the refusal."""
+    try:
+        plan = _proved(twin, inputs)
+    except UnsupportedModel:
+        raise refusal from None
+    if not plan.sites:
+        raise refusal
+    return replace(plan, unless=str(refusal))
 
 
 def _proved(twin: Twin, inputs: Mapping[str, Tensor]) -> InterceptionPlan:

@@ -277,7 +277,7 @@ def test_siglips_pooling_head_is_a_stream() -> None:
     wrapped = av.wrap(model, inputs=inputs)
     trace = wrapped.trace(inputs)
     assert trace.provenance.left_out == wrapped.left_out == ()
-    assert trace.streams == ("picture", "pooling", "encoder")
+    assert trace.streams == ("picture", "encoder", "pooling")
 
 
 def test_a_tower_beside_the_streams_is_named_and_no_layer_of_it_is_said_to_be_without_attention() -> None:
@@ -285,7 +285,7 @@ def test_a_tower_beside_the_streams_is_named_and_no_layer_of_it_is_said_to_be_wi
     for layer in model.vision_model.encoder.layers:
         layer.self_attn = Own(functional.scaled_dot_product_attention, 32).eval()
     wrapped = av.wrap(model, inputs=inputs)
-    assert wrapped.streams == ("pooling", "encoder")
+    assert wrapped.streams == ("encoder", "pooling")
     assert wrapped.layers_without_attention == ()
     assert wrapped.left_out == (f"2 modules vision_model.encoder.layers.*.self_attn (by {SDPA})",)
 
