@@ -134,7 +134,7 @@ class QueryRows:
 
 
 def _apart(queries: Tokens, keys: Tokens, chosen: "NDArray[Any]") -> Bool[Tensor, "row key"] | Bool[Tensor, ""]:
-    """Return which pairs have a slot, which stands nowhere."""
+    """Return the pairs with a slot, because slots have no order."""
     if not any(queries.slots) and not any(keys.slots):
         return torch.tensor(False)
     rows, columns = ([slot is not None for slot in tokens.slots] for tokens in (queries, keys))

@@ -290,7 +290,7 @@ class MediaRun:
         return tokens_of_ids(self.parts.tokenizer, [int(one) for one in ids[0].tolist()], padding)
 
     def _of_slots(self, recorded: Pass) -> dict[str, tuple[Tokens, Tokens]]:
-        """Name the rows and columns of the streams in which the model adds some."""
+        """Name the rows and columns of streams with slots."""
         anatomy, found = self.parts.tracer.anatomy, dict[str, tuple[Tokens, Tokens]]()
         for call, number in zip(recorded.calls, recorded.numbers, strict=True):
             stream = anatomy.streams[number]

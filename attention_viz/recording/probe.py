@@ -63,7 +63,7 @@ class Anatomy:
         mixer_places: the stream and number of each call of a layer that mixes tokens without a softmax, in order.
         mixer_heads: those calls' heads or channels.
         mixer_channels: whether those calls have a matrix per channel.
-        axes: what the rows and columns are, of streams in which the model adds some.
+        axes: the kinds of rows and columns of streams with slots.
     """
 
     streams: tuple[str, ...]
@@ -293,7 +293,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
 def _streams(
     runner: Runner, inputs: Mapping[str, Tensor], recorded: Pass, family: str, lengths: tuple[int, int]
 ) -> tuple[tuple[str, ...], Mapping[str, Axes]]:
-    """Return each call's stream, and what the rows and columns are where the model adds some."""
+    """Return each call's stream, and the axes of streams with slots."""
     calls = recorded.calls
     if SEEN & {*inputs}:
         if runner.switch.plan.sites:

@@ -66,7 +66,7 @@ class TokenAxes:
 
     @classmethod
     def of_text(cls, anatomy: Anatomy, tokens: Tokens) -> "TokenAxes":
-        """Return a text's axes: those of its words, and of the streams in which the model adds positions."""
+        """Return a text's axes: those of its words and of streams with slots."""
         of_slots = {stream: one.of_text(tokens) for stream, one in anatomy.axes.items()}
         words = [stream for stream in anatomy.reading if stream not in of_slots]
         return cls(dict.fromkeys(words, tokens), dict.fromkeys(words, tokens)).with_slots(of_slots)

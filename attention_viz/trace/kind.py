@@ -110,7 +110,7 @@ class Unit(StrEnum):
     Attributes:
         token: the name of one if a word may have several pieces.
         tokens: its plural.
-        whole: the kind of input they are parts of; None for what the model adds.
+        whole: the kind of input they are parts of; None for slots.
         axes: the names of its position's numbers; empty for words.
         short: its name in figures.
     """

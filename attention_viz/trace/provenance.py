@@ -133,7 +133,7 @@ class Provenance:
         return replace(self, generated=len(numbers), decoding=pick(self.decoding, numbers))
 
     def after(self, count: int) -> "Provenance":
-        """Return a copy for a text that begins after so many virtual tokens."""
+        """Return a copy for a text that begins after virtual tokens."""
         moved = tuple(replace(one, start=one.start + count, end=one.end + count) for one in self.segments)
         answer = None if self.answer is None else (self.answer[0], self.answer[1] + count)
         return replace(self, segments=moved, answer=answer) if count else self

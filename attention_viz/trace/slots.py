@@ -8,7 +8,7 @@ from attention_viz.trace.tokens import Tokens
 
 
 def slot_tokens(unit: Unit, count: int) -> Tokens:
-    """Return so many slots, numbered from 0."""
+    """Return `count` slots, numbered from 0."""
     labels = tuple(f"{unit} {number}" for number in range(count))
     return Tokens(labels, None, spelling=("text",) * count, slots=(unit.value,) * count)
 

@@ -95,7 +95,7 @@ class Tokens:
         regions: for a text with images, a video or audio, the rectangle or stretch that each placeholder reads, and
             each position of a tile, measured inside the model. None for words, and for placeholders that nothing moves,
             such as ends of lines.
-        slots: the unit of each position that is no part of the input, such as "latent" or "object query"; else None.
+        slots: the unit of each position that the model adds, such as "latent" or "object query"; else None.
     """
 
     labels: tuple[str, ...]
@@ -175,7 +175,7 @@ class Tokens:
 
     @once
     def unit(self) -> Unit:
-        """Patches or frames if there are any, else words; what the model adds if there is nothing else."""
+        """Patches or frames if there are any, else words; slots if there is nothing else."""
         if all(self.slots) and self.slots:
             return self.units[0]
         return Unit.of(next((one for one in self.place if one is not None), None))

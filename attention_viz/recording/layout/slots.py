@@ -30,7 +30,7 @@ WORDS = "words"
 
 @dataclass(frozen=True)
 class Axis:
-    """What the positions along an axis are.
+    """The kinds of an axis's positions.
 
     Attributes:
         before: how many slots come first; `after` as many last.
@@ -48,7 +48,7 @@ class Axis:
         return self.before + self.after
 
     def tokens(self, count: int, rest: Callable[[str, int], Tokens]) -> Tokens:
-        """Return so many positions' tokens; `rest` returns those of a kind that aren't slots."""
+        """Return the tokens of `count` positions; `rest` returns those of a kind that aren't slots."""
         others = count - self.slots
         if others < 0 or (others > 0) != bool(self.rest):
             raise UnsupportedModel(f"it has {count} positions here, but {self.slots} {self.unit.plural} when probed")
@@ -61,7 +61,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Axes:
-    """What a stream's rows and columns are."""
+    """The kinds of a stream's rows and columns."""
 
     queries: Axis
     keys: Axis
@@ -99,7 +99,7 @@ class _Side:
         return ~(self.text | self.seen)
 
     def read_by(self, unit: Unit, slots: int) -> Axis:
-        """Return the axis of keys that so many slots read; a class token that nothing moved is none."""
+        """Return the axis of keys that slots read; a class token that nothing moved isn't a slot."""
         found = self.axis(unit)
         if found is not None and found.rest and found.slots in (0, slots):
             return found
