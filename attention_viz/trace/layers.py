@@ -168,9 +168,8 @@ def check_streams(
 ) -> None:
     """Refuse streams with unknown names, no layer, or missing tokens; mixers alone have those of the first one."""
     if not (layers or mixers) or not set(layers) <= set(STREAMS):
-        raise TraceError(
-            f"a trace needs streams named {', '.join((*STREAM_KINDS, *SLOT_STREAMS))}; got {', '.join(layers) or 'none'}"
-        )
+        known, got = ", ".join((*STREAM_KINDS, *SLOT_STREAMS)), ", ".join(layers) or "none"
+        raise TraceError(f"a trace needs streams named {known}; got {got}")
     if not (set(layers) or set(list(mixers)[:1])) == set(queries) == set(keys):
         raise TraceError("each stream needs layers, query tokens and key tokens; one of them is missing")
     empty = [stream for stream, found in (*layers.items(), *mixers.items()) if not found]
