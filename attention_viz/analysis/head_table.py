@@ -15,6 +15,7 @@ from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.files.arrow import PLACES, Column, described
 from attention_viz.trace.kind import Unit
+from attention_viz.trace.slots import are_alike
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind
 
@@ -200,7 +201,7 @@ def _table(trace: Trace, stream: str, asked: int | Literal["all"] | None, progre
 
 def _missing(trace: Trace, stream: str) -> dict[str, str]:
     tokens = trace.query_tokens(stream)
-    alike, patches = stream != "cross", tokens.unit is Unit.PATCH
+    alike, patches = are_alike(stream, tokens, trace.key_tokens(stream)), tokens.unit is Unit.PATCH
     reasons = {
         "ids": "" if tokens.ids is not None or not alike else "its tokens have no ids, so no two are the same",
         "patches": "" if patches and alike else "its input has no image patches",

@@ -18,8 +18,9 @@ from attention_viz.analysis.rows import QueryRows
 from attention_viz.analysis.words import Words
 from attention_viz.errors import TraceError
 from attention_viz.trace.files.arrow import PLACES, Column, described
-from attention_viz.trace.kind import Unit
+from attention_viz.trace.kind import SLOTS, Unit
 from attention_viz.trace.provenance import renamed
+from attention_viz.trace.slots import are_alike
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Role:
         otherwise: label and meaning by unit, if they differ: "patch" of an image, "frame" of an audio; by "mixer" those
             in layers without a softmax.
         missing: why layers without a softmax don't have it; empty if they do.
+        ordered: whether it needs positions in an order, which latents don't have.
     """
 
     label: str
@@ -72,6 +74,7 @@ class Role:
     of: str = ""
     otherwise: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     missing: str = ""
+    ordered: bool = False
 
     told = renamed("told", "wording")
 
@@ -103,6 +106,7 @@ ROLES: Mapping[str, Role] = {
         "Previous token",
         "Each token attends to the one before it.",
         0.25,
+        ordered=True,
         otherwise={
             Unit.PATCH: ("Left patch", "Each patch attends to the one to its left."),
             Unit.FRAME: ("Previous frame", "Each frame attends to the one before it."),
@@ -116,6 +120,7 @@ ROLES: Mapping[str, Role] = {
         "Next token",
         "Each token attends to the one after it.",
         0.25,
+        ordered=True,
         otherwise={
             Unit.PATCH: ("Right patch", "Each patch attends to the one to its right."),
             Unit.FRAME: ("Next frame", "Each frame attends to the one after it."),
@@ -181,7 +186,8 @@ ROLES: Mapping[str, Role] = {
 
 def roles_for(unit: Unit, *, mixes: bool = False) -> tuple[str, ...]:
     """Return possible role names in `ROLES` order; of layers without a softmax if it `mixes`."""
-    return tuple(name for name, role in ROLES.items() if role.of in ("", unit) and not (mixes and role.missing))
+    left_out = {name for name, role in ROLES.items() if (mixes and role.missing) or (unit in SLOTS and role.ordered)}
+    return tuple(name for name, role in ROLES.items() if role.of in ("", unit) and name not in left_out)
 
 
 def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pandas.DataFrame":
@@ -290,7 +296,7 @@ class RoleText:
         shapes = [trace.attention(layer, stream).shape for layer in trace.layer_numbers(stream)]
         room = MOST_WEIGHTS // max(1, sum(math.prod(shape) // max(1, shape[-2]) for shape in shapes))
         chosen = sample_of(counted, max(1, room))
-        rows = QueryRows.of(queries, keys, alike=stream != "cross", positions=chosen)
+        rows = QueryRows.of(queries, keys, alike=are_alike(stream, queries, keys), positions=chosen)
         words = words or Words(keys)
         # A mark at which heads rest, since it is the first token, says nothing of marks.
         marks = ~words.carrying.numpy() & real & ~resting

@@ -136,7 +136,6 @@ def _is_compiled(module: nn.Module) -> bool:
 def _refuse_others(thing: Any) -> None:
     """Refuse anything but a transformers model, with or without PEFT adapters."""
     if "peft" in homes(thing) and hasattr(thing, "peft_config"):
-        _refuse_virtual_tokens(thing)
         return
     if isinstance(thing, PreTrainedModel):
         return
@@ -160,19 +159,6 @@ def _refuse_others(thing: Any) -> None:
         listed = ", ".join(f"x{path} ({type(model).__name__})" for path, model in inside)
         raise UnsupportedModel(f"{got}, which holds {len(inside)} of them; pass one, {listed}, where x is the {kind}")
     raise UnsupportedModel(f"{got}, which holds none. {OTHER_WAYS}")
-
-
-def _refuse_virtual_tokens(model: Any) -> None:
-    """Refuse PEFT's virtual tokens, which have no ids to be named by."""
-    config = model.active_peft_config
-    if not getattr(config, "is_prompt_learning", False):
-        return
-    kind = str(getattr(config.peft_type, "value", config.peft_type)).lower().replace("_", " ")
-    raise UnsupportedModel(
-        f"wrap can't name the {config.num_virtual_tokens} virtual tokens of {kind}, which have no ids; leave them out "
-        "with av.wrap(model.get_base_model(), tokenizer), or number them with `with av.record() as run: "
-        "model(input_ids)`, then run.trace()"
-    )
 
 
 def _within(thing: Any) -> Iterator[tuple[str, PreTrainedModel]]:

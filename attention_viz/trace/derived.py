@@ -14,7 +14,7 @@ from attention_viz.operation.cutting import first
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.chat.segments import Segment
 from attention_viz.trace.given.from_weights import attention_of, mixer_of_weights
-from attention_viz.trace.kind import MEDIA
+from attention_viz.trace.kind import MEDIA, SLOT_STREAMS
 from attention_viz.trace.layers import Layer, MixerLayer
 from attention_viz.trace.memory import first_rows
 from attention_viz.trace.provenance import MERGED, Provenance
@@ -57,8 +57,9 @@ def merge_words(trace: Trace) -> Trace:
         for stream, found in trace.layers.items()
     }
     mixers, left_out = _merged_mixers(trace, groups)
-    last = (*trace.queries,)[-1] if not trace.layers else trace.attention_streams[-1]
-    read = groups[f"{last if last != 'cross' else 'decoder'} queries"]
+    streams = [one for one in trace.queries if one not in SLOT_STREAMS] or list(trace.queries)
+    last = streams[-1]
+    read = groups[f"{'decoder' if last == 'cross' and 'decoder' in trace.layers else last} queries"]
     pieces = sum(len(group) for group in read)
     output = trace.output if trace.output_shape[0] != pieces else _mean(read, trace.output)
     made = pieces - trace.provenance.generated
@@ -159,6 +160,7 @@ def tokens_of_words(tokens: Tokens, groups: Pieces) -> Tokens:
         spelling,
         tuple(tokens.place[first] for first in firsts),
         tuple(tokens.regions[first] for first in firsts),
+        tuple(tokens.slots[first] for first in firsts),
     )
 
 

@@ -38,7 +38,7 @@ class Trace(GivenTrace):
     It keeps each attention call's query, key, value and other terms, and computes weights when you read them.
 
     Attributes:
-        layers: by stream ("encoder", "decoder", "cross", "picture" or "sound"), its kept attention layers in running
+        layers: by stream ("encoder", "decoder", "picture" …, one of `STREAMS`), its kept attention layers in running
             order; empty in a model without softmax attention.
         queries: by stream, the tokens of the rows; under "mixer" without softmax attention.
         keys: by stream, the tokens of the columns.
