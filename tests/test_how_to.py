@@ -21,7 +21,7 @@ _BLOCK = re.compile(r"^(<!-- not run: .+ -->\n)?```(python|sh)\n(.*?)^```$", re.
 _COMMAND = re.compile(r"^(?:\w+=\S+ )?attention-viz (.+)$", re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["own-model", "figure", "cluster", "large", "notebook"])
+@pytest.mark.parametrize("name", ["own-model", "figure", "cluster", "large", "notebook", "space"])
 def test_a_how_to_runs_from_its_first_block_to_its_last(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -30,6 +30,7 @@ def test_a_how_to_runs_from_its_first_block_to_its_last(
     for left_out, language, code in _BLOCK.findall((HOW_TO / f"{name}.md").read_text("utf-8")):
         if language == "python":
             exec(compile(code, name, "exec"), names)
+            ran += 1
         for words in map(shlex.split, _COMMAND.findall(code) if language == "sh" else ()):
             program.commands[words[0]].make_context(words[0], words[1:])  # refuses words that the command doesn't take
             assert left_out or main(words) == 0, words
@@ -40,7 +41,8 @@ def test_a_how_to_runs_from_its_first_block_to_its_last(
 def test_every_how_to_is_run_or_has_nothing_but_links() -> None:
     others = {path.stem: path.read_text("utf-8") for path in HOW_TO.glob("*.md")}
     assert [name for name, text in others.items() if not _BLOCK.search(text)] == ["class"]
-    assert sorted(others) == ["agents", "class", "cluster", "figure", "large", "notebook", "own-model", "server"]
+    named = "agents class cluster figure large notebook own-app own-model panels server space"
+    assert sorted(others) == named.split()
 
 
 class Attention(nn.Module):

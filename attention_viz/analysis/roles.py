@@ -17,6 +17,7 @@ from attention_viz.analysis.places import sample_of
 from attention_viz.analysis.rows import QueryRows
 from attention_viz.analysis.words import Words
 from attention_viz.errors import TraceError
+from attention_viz.trace.files.arrow import PLACES, Column, described
 from attention_viz.trace.kind import SLOTS, Unit
 from attention_viz.trace.provenance import renamed
 from attention_viz.trace.slots import are_alike
@@ -238,7 +239,19 @@ def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pand
     found["label"] = [ROLES[role].head(unit) for role in found["role"]]
     found = found.join(pandas.DataFrame(shares.numpy(), index=index, columns=list(SHARES)))
     found.attrs["missing"] = {name: role.missing for name, role in ROLES.items() if mixes and role.missing}
-    return found
+    return described(found, role_columns())
+
+
+def role_columns(before: str = "") -> dict[str, Column]:
+    """Return the columns of tables of roles; `before` is in front of a role's name."""
+    shares = {before + name: Column(f"the share of the role {name}", "share of the query") for name in SHARES}
+    return {
+        **PLACES,
+        "role": Column("the head's role, a name of av.ROLES"),
+        "score": Column("the share of its role, or of the largest job of a mixed head", "share of the query"),
+        "label": Column("the head's name in the field's words"),
+        **shares,
+    }
 
 
 def role_of(shares: Mapping[str, float]) -> tuple[str, float]:

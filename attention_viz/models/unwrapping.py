@@ -14,8 +14,8 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.sources.huggingface import PreTrainedModel, PreTrainedTokenizerBase
 
 OTHER_WAYS = (
-    "To record any module's calls to torch attention, use av.record(). For results of other code, use "
-    "av.Trace.from_qkv or av.Trace.from_weights"
+    "To record any module's calls to torch attention, use av.record(). For TransformerLens's cache, use "
+    "av.Trace.from_cache; for results of other code, av.Trace.from_qkv or av.Trace.from_weights"
 )
 COMPILED = "The model was compiled. It runs here without torch.compile."
 
@@ -104,6 +104,15 @@ def _nnsight(held: Held) -> Held:
     return held.opened(inside, note, vars(held.model).get("tokenizer"))
 
 
+def _bridge(held: Held) -> Held:
+    """Open TransformerLens's TransformerBridge; its HookedTransformer holds no transformers model."""
+    inside = getattr(held.model, "original_model", None)
+    if inside is None:
+        return held
+    note = f"This is the model inside the {type(held.model).__name__}, with its hooks."
+    return held.opened(inside, note, getattr(held.model, "tokenizer", None))
+
+
 # By where a class is defined: what opens its objects.
 _OPENERS: dict[str, Callable[[Held], Held]] = {
     "torch._dynamo": _compiled,
@@ -111,6 +120,7 @@ _OPENERS: dict[str, Callable[[Held], Held]] = {
     "sentence_transformers": _sentences,
     "transformers.pipelines": _pipeline,
     "nnsight": _nnsight,
+    "transformer_lens": _bridge,
 }
 
 

@@ -84,7 +84,7 @@ def _of_towers(paths: Sequence[str], calls: Sequence[Call], inputs: Mapping[str,
 
 def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs: Mapping[str, Tensor]) -> None:
     """Refuse attention between learned queries, which aren't part of the input."""
-    if any(name.endswith("input_ids") for name in inputs):
+    if any(name.endswith("input_ids") for name in inputs) or _kind(inputs) == "sound":  # a codec's decoder has frames
         return
     asking = next((path for path in paths if "decoder" in path.split(".")), None)
     if asking is not None:

@@ -19,7 +19,7 @@ from attention_viz.trace.layers import Layer, MixerLayer
 from attention_viz.trace.memory import first_rows
 from attention_viz.trace.provenance import MERGED, Provenance
 from attention_viz.trace.rerun import Along, Relevance
-from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.tokens import Tokens, first_tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import attach, behind, by_row
 
@@ -184,7 +184,7 @@ def beginning(trace: Trace, count: int) -> Trace:
         )
     if count == len(tokens):
         return trace
-    cut, output = {stream: _first(tokens, count)}, by_row(trace)
+    cut, output = {stream: first_tokens(tokens, count)}, by_row(trace)
     found = trace.derived(
         layers={**trace.layers, stream: tuple(_layer(layer, count) for layer in trace.layers[stream])},
         queries={**trace.queries, **cut},
@@ -252,11 +252,6 @@ def _layer(layer: Layer, count: int) -> Layer:
     call = first(layer.attention, queries=count, keys=count)
     picking = None if layer.picking is None else layer.picking.changed(lambda one: one[..., :count, :count])
     return replace(layer, attention=call, bias_parts=parts, picking=picking, **around)
-
-
-def _first(tokens: Tokens, count: int) -> Tokens:
-    found = {entry.name: getattr(tokens, entry.name) for entry in fields(tokens) if entry.init}
-    return replace(tokens, **{name: value[:count] for name, value in found.items() if isinstance(value, tuple)})
 
 
 def last_tokens(tokens: Tokens, count: int) -> Tokens:

@@ -1,4 +1,4 @@
-"""Which keys a layer's indexer picked for attention, and by which scores."""
+"""The keys that a layer's indexer picked for attention, and their scores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,7 @@
 """The tokens along an attention matrix's axes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, fields, replace
 from itertools import islice
 from math import isfinite
 
@@ -23,7 +23,7 @@ from attention_viz.trace.spelling import (
 )
 from attention_viz.trace.words import WordFinder, begins_with_blank, without_marks_above
 
-__all__ = ["PADDING", "Region", "Tokens", "check_text"]
+__all__ = ["PADDING", "Region", "Tokens", "check_text", "first_tokens"]
 
 # The label of a position that only fills up a row.
 PADDING = "[PAD]"
@@ -390,6 +390,12 @@ class Tokens:
     def of_ids(cls, ids: Sequence[int], padding: Sequence[bool] = ()) -> "Tokens":
         """Make tokens from ids alone."""
         return cls(tuple(str(i) for i in ids), tuple(ids), padding=tuple(padding))
+
+
+def first_tokens(tokens: Tokens, count: int) -> Tokens:
+    """Return the first tokens of a text."""
+    found = {entry.name: getattr(tokens, entry.name) for entry in fields(tokens) if entry.init}
+    return replace(tokens, **{name: value[:count] for name, value in found.items() if isinstance(value, tuple)})
 
 
 def check_text(text: object, what: str = "a text") -> None:

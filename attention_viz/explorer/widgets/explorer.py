@@ -34,7 +34,7 @@ _MOST_RANKED = 10
 
 
 class _Later:
-    """What comes after the first picture, made once for all widgets of a trace."""
+    """A trace's pictures and findings, made once for all of its widgets."""
 
     def __init__(self) -> None:
         self.pictures = LaterPictures()
@@ -55,6 +55,8 @@ def _later(_trace: "Trace") -> _Later:
 class ExplorerWidget(Explorer, SelectingWidget):
     """An explorer with a channel to its notebook."""
 
+    # The opening head's packet: the first picture doesn't wait for an answer.
+    _head = traitlets.Bytes().tag(sync=True)
     selection = traitlets.Dict().tag(sync=True)
 
     def __init__(self, trace: "Trace", opening: Opening) -> None:
@@ -75,6 +77,7 @@ class ExplorerWidget(Explorer, SelectingWidget):
                 else:
                     self._data = pack(trace, hosted=True)
             self._long_id = id_of(self._data)
+            self._head = self._first_head()
 
     def _answer(self, question: Mapping[str, Any]) -> None:
         match question["kind"]:
@@ -101,6 +104,12 @@ class ExplorerWidget(Explorer, SelectingWidget):
             return
         if packet is not None:
             self.send({"kind": "packet"}, [packet])
+
+    def _first_head(self) -> bytes:
+        try:
+            return self._packet(*(self._chosen[name] for name in ("stream", "layer", "head"))) or b""
+        except AttentionVizError:  # said once the browser asks
+            return b""
 
     def _packet(self, stream: str, layer: int, head: int) -> bytes | None:
         trace = self._trace

@@ -1,25 +1,39 @@
 """The head and the pair of tokens on an explorer's screen, as Python reads and sets them."""
 
 import operator
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attention_viz.errors import ShapeError, TraceError
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["NAMES", "Selection", "checked"]
+__all__ = ["NAMES", "HeadWidget", "Selection", "checked"]
 
 NAMES = ("stream", "layer", "head", "query", "key")
 
 
 class Selection(dict[str, Any]):
-    """A dictionary that only a new one replaces, since a change inside it would reach nobody."""
+    """A dictionary that refuses changes in place, since the screen wouldn't hear of them."""
 
     def __setitem__(self, name: str, value: object) -> None:
         """Refuse to change one value in place."""
         raise TypeError(f"a selection doesn't change in place; assign another: explorer.selection = {{{name!r}: …}}")
+
+
+class HeadWidget(Protocol):
+    """A notebook widget that shows one head: an `anywidget` with the members of `Explorer`'s selection.
+
+    Attributes:
+        selection: stream, layer, head, query and key, as in `Explorer`.
+    """
+
+    selection: Any
+
+    def on_select(self, function: Callable[[Selection], object], *, remove: bool = False) -> None:
+        """Call a function with each new selection, or stop calling it; see `Explorer.on_select`."""
+        ...
 
 
 def checked(trace: "Trace", before: Mapping[str, Any], wanted: object) -> Selection:
@@ -63,4 +77,4 @@ def _whole(name: str, value: object) -> int:
         # A table's index has whole numbers of numpy's, which JSON knows nothing of.
         return operator.index(value)  # pyright: ignore[reportArgumentType]
     except TypeError:
-        raise TraceError(f"{name} {value!r} is no whole number") from None
+        raise TraceError(f"{name} {value!r} isn't a whole number") from None

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Literal
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.errors import ShapeError
 from attention_viz.explorer.page import Explorer, ExplorerPage, Opening, opening_of
-from attention_viz.explorer.widgets.selection import checked
+from attention_viz.explorer.widgets.selection import HeadWidget, checked
 from attention_viz.trace.ahead import Progress
 
 if TYPE_CHECKING:
-    from attention_viz.explorer.widgets.atlas import AtlasWidget
-    from attention_viz.explorer.widgets.steps import StepsWidget
     from attention_viz.trace.trace import Trace
 
 __all__ = ["atlas", "explore", "step_through"]
@@ -69,13 +67,13 @@ def atlas(
     view: Literal["roles", "patterns", "colours"] = "roles",
     metric: str = "entropy",
     theme: Literal["auto", "light", "dark"] = "auto",
-) -> "AtlasWidget":
+) -> HeadWidget:
     """Show all heads of a model as a widget: their roles, patterns, or one metric. Needs the extra `notebook`.
 
     Args:
         traces: one trace or several of the same model. Metrics and roles are means over them; patterns are the first's.
         stream: its name; by default the first.
-        view: what each cell shows.
+        view: the content of each cell.
         metric: of `METRICS`, for the view "colours".
         theme: "light", "dark", or "auto" for the notebook's theme.
 
@@ -84,7 +82,7 @@ def atlas(
 
     Raises:
         TraceError: the stream doesn't exist, or has no softmax.
-        ShapeError: there is no trace.
+        ShapeError: `traces` is empty.
         ImportError: anywidget is missing.
         ValueError: the view, metric or theme doesn't exist.
     """
@@ -110,7 +108,7 @@ def step_through(
     *,
     stream: str | None = None,
     theme: Literal["auto", "light", "dark"] = "auto",
-) -> "StepsWidget":
+) -> HeadWidget:
     """Show one head step by step as a widget: from two vectors to a score, a weight and the output.
 
     Needs the extra `notebook`.

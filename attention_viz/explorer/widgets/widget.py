@@ -53,7 +53,7 @@ class NotebookWidget(anywidget.AnyWidget):
         raise NotImplementedError
 
     def _prepare(self) -> None:
-        """Set what the first picture needs."""
+        """Set the first picture's data."""
 
     def _answer(self, question: Mapping[str, Any]) -> None:
         """Answer the browser."""
@@ -70,7 +70,7 @@ class NotebookWidget(anywidget.AnyWidget):
         return super().model_id
 
     def set_state(self, sync_data: Mapping[str, Any]) -> None:
-        """Take what the browser chose. JupyterLab sends it on a thread of its own."""
+        """Take the browser's values. JupyterLab sends them on a thread of its own."""
         with self._lock:
             super().set_state(sync_data)
 
@@ -153,7 +153,7 @@ class SelectingWidget(NotebookWidget):
         return heatmap_svg(self._trace, layer, head, stream), f"{shown.capitalize()}: layer {layer}, head {head}"
 
     def set_state(self, sync_data: Mapping[str, Any]) -> None:
-        """Take what the browser chose, if the trace has it."""
+        """Take the browser's choice, if the trace has it."""
         if "selection" in sync_data:
             checked(self._trace, self._chosen, sync_data["selection"])
         super().set_state(sync_data)
@@ -180,4 +180,4 @@ class SelectingWidget(NotebookWidget):
         self._draw_saved()
 
     def _follow(self) -> None:
-        """Change what is sent, as the selection does."""
+        """Update the sent data to the selection."""

@@ -21,7 +21,6 @@ from attention_viz.recording.recorder import Call, Recorder, heard_by
 from attention_viz.recording.runner import Runner
 from attention_viz.recording.sparse.proving import SparseKinds, check_rest, check_sparse_edits
 from attention_viz.recording.twin import Twin
-from attention_viz.trace.memory import LateOutput
 
 # Tokens: several of the longest blocks that transformers' families use by default, which are of 64.
 _LONG = 256
@@ -101,7 +100,7 @@ def _padded(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def check_planned(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> Runner:
     """Test a plan by an edit and a batch; return the runner with named parts."""
     if runner.switch.plan.sparse:
-        check_sparse_edits(runner, inputs, places, _check_same)
+        check_sparse_edits(runner, inputs, places)
         return runner
     _check_edits(runner, inputs, places)
     other = {name: one.flip(-1) if name.endswith("input_ids") else one for name, one in inputs.items()}
@@ -118,17 +117,13 @@ def _check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[
         cell = (queries - 1, min(1, keys - 1))
         ours = runner.record(inputs, (Block(*cell, layer=layer, stream=stream),), places).output
         theirs, _ = twin.run_followed(inputs, lambda _heard: None, _blocking(place, *cell))
-        _check_same(ours, theirs, runner, stream)
-
-
-def _check_same(ours: Tensor | LateOutput, theirs: Tensor, runner: Runner, stream: str) -> None:
-    found = Difference()
-    found.add(ours, theirs)
-    if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (ours.dtype, runner.model.dtype)):
-        raise UnsupportedModel(
-            f"blocking a cell in its {stream}'s first layer changes the output differently from blocking it in its "
-            f"own logits, by {found.relative:.1e} relative"
-        )
+        found = Difference()
+        found.add(ours, theirs)
+        if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (ours.dtype, runner.model.dtype)):
+            raise UnsupportedModel(
+                f"blocking a cell in its {stream}'s first layer changes the output differently from blocking it in its "
+                f"own logits, by {found.relative:.1e} relative"
+            )
 
 
 def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: Sequence[tuple[str, int]]) -> None:

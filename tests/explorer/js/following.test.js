@@ -7,7 +7,7 @@ import {follow} from "../../../attention_viz/explorer/static/hosts/following.js"
 const START = {stream: "decoder", layer: 0, head: 0, query: null, key: null};
 
 /** An explorer that holds the heads of some layers, and a host; both write down what they hear. */
-function together(held = [0]) {
+function together(held = [0], first = null) {
   const heard = {asked: [], selected: [], chosen: [], received: [], ranked: [], found: [], destroyed: 0};
   let [choice, selection] = [START, START];
   const hosts = {};
@@ -18,7 +18,7 @@ function together(held = [0]) {
       heard.chosen.push(choice);
     },
     holds: ({layer}) => held.includes(layer),
-    receive: (packet) => heard.received.push(packet),
+    receive: async (packet) => heard.received.push(packet),
     rank: (ranking) => heard.ranked.push(ranking),
     find: (findings) => heard.found.push(findings),
     destroy: () => (heard.destroyed += 1),
@@ -29,6 +29,7 @@ function together(held = [0]) {
       return explorer;
     },
     {
+      first,
       selection: () => selection,
       select: (next) => {
         selection = next;
@@ -114,4 +115,12 @@ test("one channel is asked for though its layer is here, and nothing once it is 
   shown.destroy();
   await pause(250);
   assert.deepEqual([heard.asked.length, heard.destroyed], [1, 1]);
+});
+
+test("the opening head may come along, and what is asked for then waits for it", async () => {
+  const packet = new Uint8Array(1);
+  const {heard} = together([], packet);
+  assert.deepEqual([heard.received, heard.asked], [[packet], []]);
+  await pause(20);
+  assert.equal(heard.asked.length, 1);
 });

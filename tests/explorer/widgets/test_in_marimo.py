@@ -4,8 +4,9 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
+from scripts.jupyterlab import served
 from scripts.serve import free_port
-from tests.explorer.widgets.jupyter import expect_head, served
+from tests.explorer.widgets.test_in_jupyterlab import expect_head
 
 APP = """
 import marimo

@@ -87,7 +87,7 @@ def test_what_is_set_is_checked_and_missing_names_stay(many_kinds: Trace) -> Non
         ({"heads": 1}, "has no 'heads'; it has stream, layer, head, query, key"),
         ({"query": 13, "key": 0}, "the encoder has no query 13; choose 0 to 12"),
         ({"key": None}, "a pair has a query and a key"),
-        ({"head": 0.5}, "head 0.5 is no whole number"),
+        ({"head": 0.5}, "head 0.5 isn't a whole number"),
     ):
         with pytest.raises(av.AttentionVizError, match=reason):
             explorer.selection = wrong

@@ -35,6 +35,7 @@ export default function explorerInWidget({model, el, style}) {
 function start(model, el, place, signal) {
   const theme = () => themeAround(model, el);
   const explorer = follow((hosting) => mountExplorer(place, bytesOf(model.get("_data")), {...hosting, theme}), {
+    first: sizeOf(model.get("_head")) ? bytesOf(model.get("_head")) : null,
     selection: () => model.get("selection"),
     select(selection) {
       model.set("selection", selection);

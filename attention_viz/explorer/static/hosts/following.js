@@ -11,8 +11,8 @@
  * @typedef {{packet?: Uint8Array, ranking?: Ranking, findings?: PackedFinding[]}} Answer */
 
 /** `select` keeps a choice, `listen` hears of others, also of those that it was told itself; `send` asks and `receive`
- * hears answers.
- * @typedef {{selection: () => Selection, select: (selection: Selection) => void, listen: (hear: () => void) => void,
+ * hears answers; `first` is the packet of the opening head, if it came along.
+ * @typedef {{first?: Uint8Array | null, selection: () => Selection, select: (selection: Selection) => void, listen: (hear: () => void) => void,
  *   send: (question: Record<string, unknown>) => void, receive: (take: (answer: Answer) => void) => void}} Host */
 
 // Choices that follow each other sooner than this, in milliseconds, are steps of a walk: only where it ends is asked for.
@@ -54,7 +54,9 @@ export function follow(mount, host) {
     if (ranking) explorer.rank(ranking);
     if (findings) explorer.find(findings);
   });
-  ask(explorer.choice());
+  const begin = () => ask(explorer.choice());
+  if (host.first) explorer.receive(host.first).then(begin);
+  else begin();
   return {
     ...explorer,
     destroy() {

@@ -1,32 +1,34 @@
-"""A JupyterLab of the tests' own: its server on a free port, and a notebook on a page of the browser."""
+"""Serve JupyterLab on a free port, and run a notebook on a page of the browser, for tests and benchmarks."""
 
 import json
 import os
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page
 
 from scripts.serve import free_port
 
-ROOT = Path(__file__).parents[3]
+__all__ = ["PATIENCE", "Lab", "jupyterlab", "served", "write_notebook"]
+
+_ROOT = Path(__file__).parents[1]
 # Seconds: a kernel imports torch, beside whatever else runs.
 PATIENCE = 120
-TOKEN = "for-tests-only"
+_TOKEN = "only-on-this-machine"
 
 
 @contextmanager
-def served(command: list[str], folder: Path, address: str) -> Iterator[None]:
-    """Run a server below a folder until the end; it answers at the address before anything else happens."""
+def served(command: list[str], folder: Path, address: str) -> Generator[None]:
+    """Run a server in a folder, once the URL answers until the end."""
     names = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "XDG_CONFIG_HOME")
     own = {name: str(folder / ".own" / name.lower()) for name in names}
-    environment = {**os.environ, **own, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, **own, "PYTHONPATH": str(_ROOT), "OMP_NUM_THREADS": "1"}
     log = folder / "server.log"
     with log.open("wb") as file:
         process = subprocess.Popen(
@@ -51,13 +53,13 @@ def served(command: list[str], folder: Path, address: str) -> Iterator[None]:
 
 
 @contextmanager
-def jupyterlab(folder: Path) -> Iterator[str]:
-    """Serve a folder with JupyterLab; gives its address."""
+def jupyterlab(folder: Path) -> Generator[str]:
+    """Serve a folder with JupyterLab; yield the URL."""
     port = free_port()
     options = {
         "ServerApp.port": port,
         "ServerApp.port_retries": 0,
-        "IdentityProvider.token": TOKEN,
+        "IdentityProvider.token": _TOKEN,
         "ServerApp.root_dir": folder,
         "ServerApp.open_browser": False,
         "ServerApp.allow_root": True,
@@ -68,7 +70,7 @@ def jupyterlab(folder: Path) -> Iterator[str]:
     }
     command = ["jupyterlab", *(f"--{name}={value}" for name, value in options.items())]
     address = f"http://127.0.0.1:{port}"
-    with served(command, folder, f"{address}/api?token={TOKEN}"):
+    with served(command, folder, f"{address}/api?token={_TOKEN}"):
         yield address
 
 
@@ -86,8 +88,9 @@ class Lab:
     """One notebook on a page."""
 
     def __init__(self, page: Page, address: str, name: str) -> None:
+        """Open it, and wait for its kernel."""
         self.page = page
-        page.goto(f"{address}/lab/tree/{name}?reset&token={TOKEN}")
+        page.goto(f"{address}/lab/tree/{name}?reset&token={_TOKEN}")
         page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=PATIENCE * 1000)
         self.wait_for_kernel()
 
@@ -97,9 +100,11 @@ class Lab:
         self.page.wait_for_function(idle, timeout=PATIENCE * 1000)
 
     def cell(self, at: int) -> Locator:
+        """Return a cell with its outputs."""
         return self.page.locator(".jp-Notebook .jp-Cell").nth(at)
 
     def explorer(self, at: int) -> Locator:
+        """Return the explorer below a cell."""
         return self.cell(at).get_by_test_id("explorer")
 
     def begin(self, at: int, code: str | None = None) -> None:
@@ -115,7 +120,7 @@ class Lab:
         )
 
     def run(self, at: int, code: str | None = None) -> str:
-        """Run a cell, and give what it printed."""
+        """Run a cell; return its output."""
         self.page.evaluate(
             """async ([at, code]) => {
                 const {content} = jupyterapp.shell.currentWidget;
@@ -132,19 +137,12 @@ class Lab:
         )
 
     def expect_output(self, at: int, code: str, said: str) -> None:
-        """Run a cell until it prints this: what was clicked is on its way."""
+        """Run a cell until it prints this, since clicks take a while."""
         until = monotonic() + PATIENCE
         while (last := self.run(at, code).strip()) != said:
             assert monotonic() < until, last
             sleep(0.1)
 
     def execute(self, command: str, arguments: Any = None) -> None:
+        """Begin a command of JupyterLab's."""
         self.page.evaluate("([name, given]) => jupyterapp.commands.execute(name, given ?? {})", [command, arguments])
-
-
-def readout(explorer: Locator) -> Locator:
-    return explorer.get_by_test_id("explorer-readout")
-
-
-def expect_head(explorer: Locator, name: str) -> None:
-    expect(readout(explorer)).to_have_text(f"Head {name}")
