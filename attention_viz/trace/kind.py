@@ -24,6 +24,7 @@ __all__ = [
     "InputKind",
     "Unit",
     "check_places",
+    "check_text",
     "stream_kind",
 ]
 
@@ -184,3 +185,9 @@ def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
             f"{len(patches):,} patches don't fit {rows:,} rows × {columns:,} columns; a grid may have {_EMPTIEST} "
             f"times as many places as positions, {_EMPTIEST * len(places):,}"
         )
+
+
+def check_text(text: object, what: str = "a text") -> None:
+    """Refuse anything but a str."""
+    if not isinstance(text, str):
+        raise UnusableText(f"{what} must be a str; got {type(text).__name__}")

@@ -11,6 +11,8 @@ from attention_viz.errors import TraceError
 from attention_viz.operation.shapes import FLOATING, broadcasts
 from attention_viz.operation.short_repr import ShortRepr
 
+__all__ = ["Picking", "check_picking"]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Picking(ShortRepr):

@@ -5,8 +5,8 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from itertools import islice
 from math import isfinite
 
-from attention_viz.errors import ShapeError, TraceError, UnusableText
-from attention_viz.trace.kind import SLOTS, Unit, check_places
+from attention_viz.errors import ShapeError, TraceError
+from attention_viz.trace.kind import SLOTS, Unit, check_places, check_text
 from attention_viz.trace.once import once
 from attention_viz.trace.spelling import (
     SPACE,
@@ -23,7 +23,7 @@ from attention_viz.trace.spelling import (
 )
 from attention_viz.trace.words import WordFinder, begins_with_blank, without_marks_above
 
-__all__ = ["PADDING", "Region", "Tokens", "check_text", "first_tokens"]
+__all__ = ["PADDING", "Region", "Tokens", "first_tokens"]
 
 # The label of a position that only fills up a row.
 PADDING = "[PAD]"
@@ -396,9 +396,3 @@ def first_tokens(tokens: Tokens, count: int) -> Tokens:
     """Return the first tokens of a text."""
     found = {entry.name: getattr(tokens, entry.name) for entry in fields(tokens) if entry.init}
     return replace(tokens, **{name: value[:count] for name, value in found.items() if isinstance(value, tuple)})
-
-
-def check_text(text: object, what: str = "a text") -> None:
-    """Refuse anything but a str."""
-    if not isinstance(text, str):
-        raise UnusableText(f"{what} must be a str; got {type(text).__name__}")
