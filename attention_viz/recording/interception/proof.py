@@ -67,14 +67,17 @@ def _site(heard: FollowedCall, moved: list["_ShuffledLogits"]) -> CallSite:
         )
     which, scale = found[0]
     lead, width = heard.logits.tensor.shape[:-2], products[which].left.shape[-1]
-    if len(lead) > 1 and lead[0] > 1 and lead[1:].numel() > 1:
+    # Torch's module has rows and heads on one axis.
+    heads = heard.module.num_heads if isinstance(heard.module, nn.MultiheadAttention) else lead.numel()
+    rows = lead[0] if len(lead) > 1 and lead[1:].numel() > 1 else lead.numel() // heads
+    if rows > 1:
         raise UnsupportedModel(
-            f"{name} splits one input into {lead[0]} rows, as windowed attention does; use a model that keeps an input "
+            f"{name} splits one input into {rows} rows, as windowed attention does; use a model that keeps an input "
             "in one row"
         )
     # Two factors are meant exactly: rounding alone keeps what was found from being them.
     scale = next((exact for exact in (1.0, width**-0.5) if abs(scale / exact - 1) < 1e-6), scale)
-    return CallSite(which, len(products), scale, lead.numel(), frozenset({(heard.logits.way, heard.way)}))
+    return CallSite(which, len(products), scale, heads, frozenset({(heard.logits.way, heard.way)}))
 
 
 @dataclass(eq=False)

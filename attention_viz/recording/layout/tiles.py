@@ -132,5 +132,5 @@ def in_tiles(one: Tokens, names: Sequence[str], regions: Sequence[Region | None]
     count = len(names)
     return Tokens(
         labels, None, special=one.special * count, spelling=("text",) * len(labels),
-        regions=tuple(regions) if len(regions) == len(labels) else (),
+        regions=tuple(regions) if len(regions) == len(labels) else (), slots=one.slots * count,
     )  # fmt: skip
