@@ -13,7 +13,7 @@ from attention_viz.trace.ahead import Progress
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["atlas", "explore", "step_through"]
+__all__ = ["atlas", "explore", "steps"]
 
 
 def explore(
@@ -99,7 +99,7 @@ def atlas(
     return AtlasWidget(several, several[0].stream(stream or several[0].streams[0]), view, metric, theme)
 
 
-def step_through(
+def steps(
     trace: "Trace",
     layer: int | None = None,
     head: int = 0,
@@ -131,7 +131,7 @@ def step_through(
         ValueError: the theme doesn't exist.
         ImportError: anywidget is missing.
     """
-    _need_widgets("step_through")
+    _need_widgets("steps")
     from attention_viz.explorer.widgets.steps import StepsWidget
 
     opening = opening_of(trace, stream=stream, layer=layer, head=head, theme=theme)
