@@ -72,7 +72,9 @@ from .explorer import Choice as Choice
 from .explorer import Explorer as Explorer
 from .explorer import explore as explore
 from .explorer.widgets.selection import HeadWidget as HeadWidget
+from .explorer.widgets.selection import MaskWidget as MaskWidget
 from .explorer.widgets.showing import atlas as atlas
+from .explorer.widgets.showing import mask as mask
 from .explorer.widgets.showing import steps as steps
 from .inputs.media.picture import Picture as Picture
 from .inputs.media.sound import Sound as Sound
