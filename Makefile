@@ -18,13 +18,14 @@ models := requirements-models$(if $(filter small,$(MODELS)),-small).txt
 setup := sh scripts/python.sh scripts/setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run dev setup test large fuzz check format models recorded scans families versions bench soak wheel docs clean
+.PHONY: help run dev setup test large tools fuzz check format models recorded scans families versions bench soak wheel docs clean
 
 help:
 	@echo 'make run      start the app with its default model and print its URL'
 	@echo 'make dev      the same, and reload when the code changes'
 	@echo 'make test     run all tests, in a real browser too          ARGS="-k masks" is passed to pytest'
 	@echo 'make large    test quantized models; make test ends with it'
+	@echo 'make tools    test what TransformerLens and nnsight hand over; make test ends with it'
 	@echo 'make fuzz     test all readers with random input            MINUTES=60 sets the time'
 	@echo 'make check    check style, format and types of Python and JavaScript'
 	@echo 'make format   format the code as make check expects'
@@ -64,7 +65,7 @@ test:
 	@.venv/bin/python scripts/browser.py
 	@echo 'Running the tests ...'
 	@.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
-	@$(if $(ARGS),:,$(MAKE) --no-print-directory large)
+	@$(if $(ARGS),:,$(MAKE) --no-print-directory large tools)
 
 # Transformers imports torchao whenever it starts, if it is installed: so not into .venv.
 large:
@@ -72,6 +73,13 @@ large:
 	@echo 'Running the tests of quantized models ...'
 	@.venv/bin/python -m pip install --quiet --no-deps --upgrade --target build/large -r requirements-large.txt
 	@PYTHONPATH=build/large .venv/bin/python -m pytest tests/models/loading/test_large.py
+
+# TransformerLens and nnsight would bring packages that the app doesn't need: so not into .venv.
+tools:
+	@$(setup) .venv requirements-dev.txt $(models)
+	@echo 'Running the tests of other packages ...'
+	@.venv/bin/python -m pip install --quiet --no-deps --upgrade --target build/tools -r requirements-tools.txt
+	@PYTHONPATH=build/tools .venv/bin/python -m pytest tests/trace/given/test_tools.py
 
 # The same strategies as in make test, which takes a few fixed examples of each.
 fuzz:

@@ -1,4 +1,5 @@
 from . import errors as errors
+from . import streamlit as streamlit
 from . import views as views
 from .analysis.attribution import flow as flow
 from .analysis.attribution import norm_weighted as norm_weighted
@@ -71,6 +72,7 @@ from .errors import UnusableVideo as UnusableVideo
 from .explorer import Choice as Choice
 from .explorer import Explorer as Explorer
 from .explorer import explore as explore
+from .explorer.widgets.head_selection import Selection as Selection
 from .explorer.widgets.selection import HeadWidget as HeadWidget
 from .explorer.widgets.selection import MaskWidget as MaskWidget
 from .explorer.widgets.showing import atlas as atlas
@@ -110,9 +112,13 @@ from .sources import Plan as Plan
 from .sources import catalogue as catalogue
 from .steps.steps import STEPS as STEPS
 from .steps.steps import Step as Step
+from .streamlit.masking import MaskedRun as MaskedRun
 from .trace.chat.segments import Segment as Segment
 from .trace.decoding import Decoding as Decoding
 from .trace.derived import merge_words as merge_words
+from .trace.files.arrow import to_arrow as to_arrow
+from .trace.files.arrow import to_parquet as to_parquet
+from .trace.picking import Picking as Picking
 from .trace.rerun import Relevance as Relevance
 from .trace.tokens import Region as Region
 from .trace.tokens import Tokens as Tokens

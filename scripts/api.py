@@ -23,17 +23,20 @@ QUESTIONS = {
     "How do I wrap a Transformers model in memory?": "av.wrap(hf_model, tokenizer)",
     "How do I record any other torch module?": "with av.record() as run: module(x)",
     "How do I use my own queries, keys, values or weights?": "av.Trace.from_qkv(…), av.Trace.from_weights(…)",
+    "And what Transformers or TransformerLens returned?": "av.Trace.from_outputs(…), av.Trace.from_cache(…)",
     "How do I see attention at work without a model?": "av.scratch(text)",
     "What did attention compute on a text?": "model.trace(text)",
     "And on an image or audio?": "model.trace(av.Picture(path)), model.trace(av.Sound(path))",
     "And on a text beside an image?": "model.trace(text, picture=av.Picture(path))",
     "And on a text beside a video?": "model.trace(text, video=av.Video(path))",
     "What are the weights of one head?": "trace.weights(layer, head), trace.table(layer, head)",
+    "How do I use a table in polars or Parquet?": "av.to_arrow(table), trace.to_parquet(path), av.to_parquet(…)",
     "Does the trace match the model's own run?": "trace.fidelity, model.verify(text)",
     "At which position is a word?": "trace.query_tokens().index(word)",
     "What should I look at first?": "av.findings(trace)",
     "What does each head mostly do?": "av.roles(trace)",
     "How do heads differ in numbers?": "av.head_table(trace)",
+    "Which keys did an indexer leave out, and how narrowly?": "av.picked_table(trace)",
     "How do they differ over a whole corpus?": "av.scan(model, texts, out), av.Scan.load(out)",
     "Which are the induction heads?": "av.head_table(trace, repeated_random=True)",
     "Which heads link one word to another?": "av.find_heads(trace, query, key)",
@@ -63,6 +66,7 @@ QUESTIONS = {
     "How do I compute attention by itself?": "av.attend(query, key, value)",
     "How do I compare torch's module with ours?": "av.from_torch(module)",
     "How do I draw it?": "av.explore(trace), av.views.heatmap(trace, layer, head)",
+    "How do I show it in my own Streamlit app?": "av.streamlit.explorer(trace, key=…)",
     "How do I see all heads, or one in steps, in a notebook?": "av.atlas(trace), av.steps(trace, layer, head)",
     "How do I paint a mask in a notebook?": "av.mask(model, trace, layer, head)",
     "How do I keep less of a long text?": "model.trace(text, layers=…, heads=…, queries=…)",
@@ -84,10 +88,10 @@ _ENTRY = re.compile(r"^(\w[\w, *]*): (.*)", re.DOTALL)
 
 
 def names() -> dict[str, Any]:
-    """Return every public name, in the order of the page: top level, then masks and views."""
+    """Return every public name, in the order of the page: top level, then masks, views and streamlit."""
     found = {f"av.{name}": getattr(av, name) for name in dir(av) if name != "__version__"}
     found = {name: value for name, value in found.items() if not inspect.ismodule(value)}
-    for room in (av.masks, av.views):
+    for room in (av.masks, av.views, av.streamlit):
         short = room.__name__.rpartition(".")[2]
         found |= {f"av.{short}.{name}": getattr(room, name) for name in room.__all__}
     return found
@@ -124,11 +128,16 @@ def _is_picture(name: str, value: object) -> bool:
     return inspect.isfunction(value) and name.startswith("av.views.")
 
 
+def _is_component(name: str, value: object) -> bool:
+    return inspect.isfunction(value) and name.startswith("av.streamlit.")
+
+
 _KINDS: dict[str, Callable[[str, object], bool]] = {
     "Functions": _is_call,
     "Masks": _is_mask,
     "Types": _is_type,
     "Pictures": _is_picture,
+    "In a Streamlit app": _is_component,
 }
 
 

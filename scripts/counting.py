@@ -49,8 +49,10 @@ class _Counting(TorchFunctionMode):
         if name in _ATTENDING:
             self._hear(tensors[0], tensors[1], tensors[0].shape[:-1].numel())
         elif name in _WHOLE:
-            self.rows[self.running[-1]] += tensors[0].shape[:-1].numel()
-        elif name in _PRODUCTS:
+            # The whole numbers after the tensors are the width and the heads.
+            heads = [one for one in args if type(one) is int][1:2]
+            self.rows[self.running[-1]] += tensors[0].shape[:-1].numel() * (heads[0] if heads else 1)
+        elif name in _PRODUCTS and len(tensors) > 1:
             weights = next((tag for tag in tags if tag[0] == "weights"), None)
             if weights is not None:
                 self._count(weights)

@@ -39,6 +39,7 @@ from scripts.trying import (
     tell,
     tells,
     tried,
+    wrapped,
 )
 
 __all__ = ["TABLE", "Result", "try_family"]
@@ -101,6 +102,7 @@ class _Shown:
     """A wrapped model, and the inputs it reads; None for a text alone."""
 
     model: AttentionModel
+    note: str = ""
     inputs: dict[str, Tensor] | None = None
 
     @classmethod
@@ -114,7 +116,7 @@ class _Shown:
                 errors.append(error if isinstance(error, Exception) else ValueError(str(error)))
                 continue
             try:
-                return cls(av.wrap(model))
+                return cls(*wrapped(model))
             except AttentionVizError as error:
                 errors.append(error)
                 if "doesn't run on text alone" not in str(error):
@@ -123,7 +125,7 @@ class _Shown:
                 inputs = example_beside(model)
             except Exception:  # whatever a family's own code says to what it can't read
                 continue
-            return cls(av.wrap(model, inputs=inputs), inputs)
+            return cls(*wrapped(model, inputs), inputs)
         raise next((one for one in errors if isinstance(one, AttentionVizError)), errors[0])
 
     @property
@@ -178,26 +180,27 @@ def _tried(family: Family) -> Result:
         errors = [_error(shown.trace(mask)) for mask in shown.masks()]
     except AttentionVizError as error:
         return Result(family, "refused", reason=str(error))
-    trace, wrapped = shown.trace(), shown.model
-    if missing := unaccounted(wrapped, trace, shown.tensors()):
+    trace, model = shown.trace(), shown.model
+    if missing := unaccounted(model, trace, shown.tensors()):
         return Result(family, "wrong", reason=missing)
     outcome = "exact" if max(errors) <= 1e-5 else "wrong"
     # The rows of a decomposition begin with heads.
-    opened = closure(wrapped, trace) if outcome == "exact" and trace.layers else None
+    opened = closure(model, trace) if outcome == "exact" and trace.layers else None
     notes = [] if telling else ["attention stayed uniform or on one token, so less is proven"]
+    notes += [shown.note] if shown.note else []
     notes += [f"read with {read}"] if (read := ", ".join(shown.beside)) else []
     reason = "; ".join(notes) if outcome == "exact" else f"off by {max(errors):.1e}"
-    known = (wrapped.streams, wrapped.layers_without_attention, reason, opened, trace.provenance.route)
-    return Result(family, outcome, *known, wrapped.left_out, mixer=_mixer(shown, trace))
+    known = (model.streams, model.layers_without_attention, reason, opened, trace.provenance.route)
+    return Result(family, outcome, *known, model.left_out, mixer=_mixer(shown, trace))
 
 
 def _mixer(shown: _Shown, trace: av.Trace) -> str:
     """Name the kinds of a model's layers without a softmax, or say that none was heard."""
-    wrapped = shown.model
+    model = shown.model
     if not trace.mixers:
-        return "none heard" if wrapped.layers_without_attention else ""
+        return "none heard" if model.layers_without_attention else ""
     kinds = dict.fromkeys(layer.mixer.kind for layers in trace.mixers.values() for layer in layers)
-    calls = wrapped.runner.record(wrapped.runner.inputs(shown.tensors()), proves=True).mixers
+    calls = model.runner.record(model.runner.inputs(shown.tensors()), proves=True).mixers
     return f"{' and '.join(kinds)}, {max(call.error for call in calls):.0e}"
 
 

@@ -41,6 +41,7 @@ from scripts.trying import (
     tell,
     tells,
     tried,
+    wrapped,
 )
 
 __all__ = ["TABLE", "Seen", "try_seen"]
@@ -101,25 +102,25 @@ def _tried(family: Family) -> Seen:
         return Seen(family, "not built", reason=_why_not(family, error))
     shapes = {name: "×".join(map(str, one.shape)) for name, one in inputs.items()}
     reads = ", ".join(f"{name} {shape}" for name, shape in shapes.items() if "mask" not in name)
-    found, reason = None, ""
+    found, reason, note = None, "", ""
     for scale in SCALES:
         larger = scaled(copy.deepcopy(model), scale)
         try:
-            wrapped = av.wrap(larger, inputs=inputs)
-            trace = wrapped.trace(inputs)
+            shown, note = wrapped(larger, inputs)
+            trace = shown.trace(inputs)
         except AttentionVizError as error:
             reason = reason or str(error.__cause__ or error)
             continue
         except Exception as error:  # what is no refusal is a fault of ours
             return Seen(family, "wrong", reads, reason=first_line(error))
-        found = (wrapped, trace)
+        found = (shown, trace)
         if tells(trace):
             break
     if found is None:
         return Seen(family, "refused", reads, reason=reason)
     if unread:  # nothing would show in its numbers
         return Seen(family, "not built", reads, reason=unread)
-    return _compared(Seen(family, "exact", reads), *found, inputs)
+    return _compared(Seen(family, "exact", reads, reason=note), *found, inputs)
 
 
 class _UnreadModelError(ValueError):
@@ -152,7 +153,7 @@ def _why_not(family: Family, error: BaseException) -> str:
     return f"no input was found that it reads: {first_line(error)}"
 
 
-def _compared(seen: Seen, wrapped: AttentionModel, trace: av.Trace, inputs: dict[str, Tensor]) -> Seen:
+def _compared(seen: Seen, shown: AttentionModel, trace: av.Trace, inputs: dict[str, Tensor]) -> Seen:
     """Judge a run by its fidelity, its number of calls, and by the weights that the model itself returns."""
     fidelity = trace.fidelity
     error = fidelity.largest_error or 0.0
@@ -161,17 +162,17 @@ def _compared(seen: Seen, wrapped: AttentionModel, trace: av.Trace, inputs: dict
     seen = replace(seen, streams=trace.attention_streams, places=placed, route=origin.route, left_out=origin.left_out)
     if not fidelity.ok:
         return replace(seen, outcome="wrong", reason=f"off by {error:.1e}")
-    if wrapped.runner.answers and "decoder_input_ids" not in inputs and "decoder" in trace.streams:
+    if shown.runner.answers and "decoder_input_ids" not in inputs and "decoder" in trace.streams:
         inputs = {**inputs, "decoder_input_ids": torch.tensor([trace.query_tokens("decoder").numbers])}
-    if missing := unaccounted(wrapped, trace, inputs):
+    if missing := unaccounted(shown, trace, inputs):
         return replace(seen, outcome="wrong", reason=missing)
-    handed = _handed_out(wrapped.runner.model, inputs)
+    handed = _handed_out(shown.runner.model, inputs)
     own = [layer.attention.weights for stream in trace.attention_streams for layer in trace.layers[stream]]
     strange = sum(not any(_same(one, ours) for ours in own) for one in handed)
     if strange:
         phrase = f"{strange} of {len(handed)} layers' weights that the model returns differ from ours"
         return replace(seen, outcome="wrong", reason=phrase)
-    notes = ["by the second rule"] * (error > 1e-5)
+    notes = [*filter(None, [seen.reason]), *["by the second rule"] * (error > 1e-5)]
     notes += ["attention stayed uniform or on one position, so less is proven"] * (not tells(trace))
     return replace(seen, handed=len(handed), reason="; ".join(notes))
 

@@ -84,6 +84,11 @@ _SHARING: dict[str, Any] = {
 # What single families, or one of their classes, need besides.
 _ODD: dict[str, dict[str, Any]] = {
     "bamba": {"attn_layer_indices": [1]},
+    "blt": {
+        "encoder_hash_byte_group_vocab": 100,
+        "encoder_config": {"hidden_size_global": 32},
+        "decoder_config": {"hidden_size_global": 32},
+    },
     "bros": {"hidden_size": 128},
     "cohere_compass_text": _turned_by_kind(full_attention=1, sliding_attention=1),
     "cosmos3_edge_text": _turned(2, 1, 1),

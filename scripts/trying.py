@@ -12,9 +12,13 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from typing import Any, TypeVar
 
 import torch
+from torch import Tensor
+from transformers.modeling_utils import PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
 import attention_viz as av
+from attention_viz.errors import AttentionVizError
+from attention_viz.models.model import AttentionModel
 
 __all__ = [
     "LEFT_OUT",
@@ -31,6 +35,7 @@ __all__ = [
     "tell",
     "tells",
     "tried",
+    "wrapped",
 ]
 
 # The heading in docs/families.md above images and audio, which follow the text families.
@@ -75,6 +80,17 @@ def at_most(seconds: int) -> Generator[None]:
     finally:
         signal.alarm(0)
         signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def wrapped(model: PreTrainedModel, inputs: Mapping[str, Tensor] | None = None) -> tuple[AttentionModel, str]:
+    """Wrap a model, if refused with the attention that the refusal advises; return it with a note on that."""
+    try:
+        return av.wrap(model, inputs=inputs), ""
+    except AttentionVizError as error:
+        if 'set_attn_implementation("eager")' not in str(error):
+            raise
+    model.set_attn_implementation("eager")
+    return av.wrap(model, inputs=inputs), "with eager attention, since its sdpa gets other masks"
 
 
 def tells(trace: av.Trace) -> bool:

@@ -38,6 +38,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "corpus": ("streamlit",),
     "lesson": ("transformers", "streamlit"),
     "serving": ("plotly", "streamlit"),
+    "streamlit": (),
     "ui": (),
     "cli": ("streamlit",),
     "pages": ("torch", "transformers", "plotly"),

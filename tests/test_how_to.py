@@ -21,7 +21,7 @@ _BLOCK = re.compile(r"^(<!-- not run: .+ -->\n)?```(python|sh)\n(.*?)^```$", re.
 _COMMAND = re.compile(r"^(?:\w+=\S+ )?attention-viz (.+)$", re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["own-model", "figure", "cluster", "large", "notebook"])
+@pytest.mark.parametrize("name", ["own-model", "figure", "cluster", "large", "notebook", "space"])
 def test_a_how_to_runs_from_its_first_block_to_its_last(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -41,7 +41,8 @@ def test_a_how_to_runs_from_its_first_block_to_its_last(
 def test_every_how_to_is_run_or_has_nothing_but_links() -> None:
     others = {path.stem: path.read_text("utf-8") for path in HOW_TO.glob("*.md")}
     assert [name for name, text in others.items() if not _BLOCK.search(text)] == ["class"]
-    assert sorted(others) == ["agents", "class", "cluster", "figure", "large", "notebook", "own-model", "server"]
+    named = "agents class cluster figure large notebook own-app own-model panels server space"
+    assert sorted(others) == named.split()
 
 
 class Attention(nn.Module):

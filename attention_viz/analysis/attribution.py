@@ -16,6 +16,7 @@ from attention_viz.operation.modules import Projection
 from attention_viz.operation.shapes import positions, shared_heads
 from attention_viz.trace.given.from_weights import check_computed, softmax_stream
 from attention_viz.trace.kept import LayerIndex, layers_in_words
+from attention_viz.trace.kind import CROSSING_STREAMS
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind
 
@@ -189,10 +190,10 @@ def _own(trace: Trace, stream: str | None, what: str) -> str:
         raise TraceError(f"{what} needs a softmax in every layer; {layers_in_words(numbers)} of this trace {have} none")
     name = trace.stream(stream)
     queries, keys = trace.query_tokens(name), trace.key_tokens(name)
-    if name == "cross" or len(queries) != len(keys):
-        fitting = [one for one in trace.attention_streams if one != "cross"]
+    if name in CROSSING_STREAMS or len(queries) != len(keys):
+        fitting = [one for one in trace.attention_streams if one not in CROSSING_STREAMS]
         whose = "cross-attention" if name == "cross" else f"the {name}"
-        instead = f"; choose {' or '.join(fitting)}" if fitting and name == "cross" else ""
+        instead = f"; choose {' or '.join(fitting)}" if fitting and name in CROSSING_STREAMS else ""
         raise TraceError(
             f"{what} needs self-attention, whose layers chain; {whose} has {len(queries)} queries and {len(keys)} "
             f"keys of two different rows{instead}"

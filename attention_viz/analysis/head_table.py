@@ -13,14 +13,16 @@ from attention_viz.edits.words import listed
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.ahead import Progress, ahead
+from attention_viz.trace.files.arrow import PLACES, Column, described
 from attention_viz.trace.kind import Unit
+from attention_viz.trace.slots import are_alike
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["COUNT", "ERROR", "RANDOM", "few_behind", "head_table", "mean_table", "together"]
+__all__ = ["COUNT", "ERROR", "RANDOM", "few_behind", "head_table", "mean_table", "metric_columns", "together"]
 
 # What the names of columns with standard errors end in, and of those that say behind how many queries a mean stands.
 ERROR, COUNT = "_error", "_n"
@@ -91,7 +93,26 @@ def head_table(
         own = test.stream(stream if stream in test.mixers else None)
         found = _table(test, own, "all", _part(progress, count - 1, count)).reindex(table.index)
         table = table.assign(**{RANDOM + ending: found["induction" + ending] for ending in ("", COUNT)})
-    return table
+    return described(table, metric_columns(mixes=several[0].stream(stream) in several[0].mixers))
+
+
+def metric_columns(*, mixes: bool) -> dict[str, Column]:
+    """Return the columns of tables of metrics, described by `METRICS`."""
+    found = dict(PLACES)
+    for name, metric in METRICS.items():
+        one = metric.in_mixers if mixes else metric
+        what = f"{one.label}: {one.meaning}"
+        found |= {
+            name: Column(what, one.unit),
+            name + "_spread": Column(f"standard deviation over texts of {name}", one.unit),
+            name + ERROR: Column(f"standard error of {name}, since queries were sampled", one.unit),
+            name + COUNT: Column(f"number of queries behind {name}", "queries"),
+        }
+    random = {
+        RANDOM: Column("the metric induction on random tokens that are read twice", METRICS["induction"].unit),
+        RANDOM + COUNT: Column(f"number of queries behind {RANDOM}", "queries"),
+    }
+    return found | random
 
 
 def together(traces: "Trace | Sequence[Trace]", what: str) -> list[Trace]:
@@ -180,7 +201,7 @@ def _table(trace: Trace, stream: str, asked: int | Literal["all"] | None, progre
 
 def _missing(trace: Trace, stream: str) -> dict[str, str]:
     tokens = trace.query_tokens(stream)
-    alike, patches = stream != "cross", tokens.unit is Unit.PATCH
+    alike, patches = are_alike(stream, tokens, trace.key_tokens(stream)), tokens.unit is Unit.PATCH
     reasons = {
         "ids": "" if tokens.ids is not None or not alike else "its tokens have no ids, so no two are the same",
         "patches": "" if patches and alike else "its input has no image patches",

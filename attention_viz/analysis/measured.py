@@ -23,8 +23,9 @@ from attention_viz.analysis.signed import (
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import between, first
 from attention_viz.operation.reach import is_causal
-from attention_viz.trace.kind import MEDIA
+from attention_viz.trace.kind import CROSSING_STREAMS, MEDIA, SLOT_STREAMS
 from attention_viz.trace.once import once
+from attention_viz.trace.slots import are_alike, has_target
 from attention_viz.trace.trace import Trace
 
 # Weights of several layers that are put together, and those of one layer that are made at a time: 4 and 32 MiB.
@@ -87,19 +88,19 @@ def looks_back(trace: Trace, stream: str) -> bool:
     if stream in trace.mixers:
         return all(carries_back(mixer) for mixer in mixers_of(trace, stream).values())
     first = trace.attention(trace.layer_numbers(stream)[0], stream)
-    return stream == "decoder" or (stream != "cross" and is_causal(first.allowed, first.shape[-2:]))
+    return stream == "decoder" or (stream not in CROSSING_STREAMS and is_causal(first.allowed, first.shape[-2:]))
 
 
 def continues_text(trace: Trace) -> bool:
     """Return whether a trace is of a model that reads from left to right: a decoder, or causal mixers alone."""
     if "decoder" in trace.attention_streams:
-        return "cross" not in trace.attention_streams
+        return not has_target(trace.attention_streams)
     return trace.streams[0] == "decoder" or (not trace.attention_streams and looks_back(trace, trace.streams[0]))
 
 
 def word_stream(trace: Trace) -> str:
     """Return the stream whose positions are a text's words: the first, or the one after an image's or audio's tower."""
-    streams = trace.attention_streams
+    streams = [one for one in trace.attention_streams if one not in SLOT_STREAMS]
     if len(streams) == 2 and streams[0] in MEDIA:
         return streams[1]
     return "decoder" if continues_text(trace) and "decoder" in streams else trace.streams[0]
@@ -183,7 +184,7 @@ def measured(
     for some in _blocks(rows, max(call.shape[0] * call.shape[2] for call in calls.values())):
         if known is None or known.positions.tolist() != list(some):
             queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
-            known = QueryRows.of(queries, keys, alike=stream != "cross", positions=some)
+            known = QueryRows.of(queries, keys, alike=are_alike(stream, queries, keys), positions=some)
         last: dict[object, int] = {}
         for layers in groups:
             heads = tuple((layer, head) for layer in layers for head in range(calls[layer].shape[0]))

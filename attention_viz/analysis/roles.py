@@ -17,8 +17,10 @@ from attention_viz.analysis.places import sample_of
 from attention_viz.analysis.rows import QueryRows
 from attention_viz.analysis.words import Words
 from attention_viz.errors import TraceError
-from attention_viz.trace.kind import Unit
+from attention_viz.trace.files.arrow import PLACES, Column, described
+from attention_viz.trace.kind import SLOTS, Unit
 from attention_viz.trace.provenance import renamed
+from attention_viz.trace.slots import are_alike
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -62,6 +64,7 @@ class Role:
         otherwise: label and meaning by unit, if they differ: "patch" of an image, "frame" of an audio; by "mixer" those
             in layers without a softmax.
         missing: why layers without a softmax don't have it; empty if they do.
+        ordered: whether it needs positions in an order, which latents don't have.
     """
 
     label: str
@@ -71,6 +74,7 @@ class Role:
     of: str = ""
     otherwise: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     missing: str = ""
+    ordered: bool = False
 
     told = renamed("told", "wording")
 
@@ -102,6 +106,7 @@ ROLES: Mapping[str, Role] = {
         "Previous token",
         "Each token attends to the one before it.",
         0.25,
+        ordered=True,
         otherwise={
             Unit.PATCH: ("Left patch", "Each patch attends to the one to its left."),
             Unit.FRAME: ("Previous frame", "Each frame attends to the one before it."),
@@ -115,6 +120,7 @@ ROLES: Mapping[str, Role] = {
         "Next token",
         "Each token attends to the one after it.",
         0.25,
+        ordered=True,
         otherwise={
             Unit.PATCH: ("Right patch", "Each patch attends to the one to its right."),
             Unit.FRAME: ("Next frame", "Each frame attends to the one after it."),
@@ -180,7 +186,8 @@ ROLES: Mapping[str, Role] = {
 
 def roles_for(unit: Unit, *, mixes: bool = False) -> tuple[str, ...]:
     """Return possible role names in `ROLES` order; of layers without a softmax if it `mixes`."""
-    return tuple(name for name, role in ROLES.items() if role.of in ("", unit) and not (mixes and role.missing))
+    left_out = {name for name, role in ROLES.items() if (mixes and role.missing) or (unit in SLOTS and role.ordered)}
+    return tuple(name for name, role in ROLES.items() if role.of in ("", unit) and name not in left_out)
 
 
 def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pandas.DataFrame":
@@ -232,7 +239,19 @@ def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pand
     found["label"] = [ROLES[role].head(unit) for role in found["role"]]
     found = found.join(pandas.DataFrame(shares.numpy(), index=index, columns=list(SHARES)))
     found.attrs["missing"] = {name: role.missing for name, role in ROLES.items() if mixes and role.missing}
-    return found
+    return described(found, role_columns())
+
+
+def role_columns(before: str = "") -> dict[str, Column]:
+    """Return the columns of tables of roles; `before` is in front of a role's name."""
+    shares = {before + name: Column(f"the share of the role {name}", "share of the query") for name in SHARES}
+    return {
+        **PLACES,
+        "role": Column("the head's role, a name of av.ROLES"),
+        "score": Column("the share of its role, or of the largest job of a mixed head", "share of the query"),
+        "label": Column("the head's name in the field's words"),
+        **shares,
+    }
 
 
 def role_of(shares: Mapping[str, float]) -> tuple[str, float]:
@@ -277,7 +296,7 @@ class RoleText:
         shapes = [trace.attention(layer, stream).shape for layer in trace.layer_numbers(stream)]
         room = MOST_WEIGHTS // max(1, sum(math.prod(shape) // max(1, shape[-2]) for shape in shapes))
         chosen = sample_of(counted, max(1, room))
-        rows = QueryRows.of(queries, keys, alike=stream != "cross", positions=chosen)
+        rows = QueryRows.of(queries, keys, alike=are_alike(stream, queries, keys), positions=chosen)
         words = words or Words(keys)
         # A mark at which heads rest, since it is the first token, says nothing of marks.
         marks = ~words.carrying.numpy() & real & ~resting

@@ -1,7 +1,7 @@
 """Token facts that metrics need along rows and columns."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -32,6 +32,7 @@ class QueryRows:
         duplicates: (row, key) of earlier equal tokens.
         alike: whether queries and keys are one text.
         places: (key, row and column), NaN for none; None without a picture.
+        apart: which pairs have no distance, since one of them is a slot.
     """
 
     positions: Int[Tensor, " row"]
@@ -47,6 +48,7 @@ class QueryRows:
     duplicates: Int[Tensor, "pair 2"]
     alike: bool
     places: Float[Tensor, "key axis"] | None = None
+    apart: Bool[Tensor, "row key"] | Bool[Tensor, ""] = field(default_factory=lambda: torch.tensor(False))
 
     @classmethod
     def of(cls, queries: Tokens, keys: Tokens, *, alike: bool, positions: Sequence[int] | None = None) -> "QueryRows":
@@ -83,6 +85,7 @@ class QueryRows:
             duplicates=torch.from_numpy(duplicates),
             alike=alike,
             places=_places(queries) if alike else None,
+            apart=_apart(queries, keys, chosen),
         )
 
     @once
@@ -90,7 +93,8 @@ class QueryRows:
         """Return |query − key| in tokens, or patches; NaN for non-patches in an image."""
         if self.places is not None:
             return (self.places[self.positions, None] - self.places).norm(dim=-1)
-        return (self.positions[:, None] - torch.arange(len(self.real))).abs().float()
+        found = (self.positions[:, None] - torch.arange(len(self.real))).abs().float()
+        return found.masked_fill(self.apart, torch.nan)
 
     @property
     def itself(self) -> Int[Tensor, " row"]:
@@ -129,6 +133,14 @@ class QueryRows:
         return sums.index_add(-1, having[some], numbers)
 
 
+def _apart(queries: Tokens, keys: Tokens, chosen: "NDArray[Any]") -> Bool[Tensor, "row key"] | Bool[Tensor, ""]:
+    """Return the pairs with a slot, because slots have no order."""
+    if not any(queries.slots) and not any(keys.slots):
+        return torch.tensor(False)
+    rows, columns = ([slot is not None for slot in tokens.slots] for tokens in (queries, keys))
+    return torch.from_numpy(numpy.array(rows)[chosen, None] | numpy.array(columns))
+
+
 def _places(tokens: Tokens) -> Float[Tensor, "key axis"] | None:
     """None for text or sound."""
     if not tokens.patches:
@@ -141,6 +153,9 @@ def _neighbours(tokens: Tokens, chosen: "NDArray[Any]", step: int, real: "NDArra
     if tokens.patches:
         return _patches_beside(tokens, chosen, (0, step))
     places = chosen + step
+    if any(tokens.slots):  # these have no order
+        real = real & numpy.array([slot is None for slot in tokens.slots])
+        places = numpy.where(real[chosen.clip(0, len(real) - 1)], places, -1)
     if tokens.frames:  # a frame's neighbour is a frame, and no special position
         real = real & numpy.array([at in tokens.frames for at in range(len(tokens))])
     inside = (places >= 0) & (places < len(real))

@@ -13,12 +13,25 @@ from attention_viz.analysis.signed import mixers_of, open_cells, signed_weights
 from attention_viz.errors import TraceError
 from attention_viz.operation.shapes import positions
 from attention_viz.operation.token_mixer import shares_of_size
+from attention_viz.trace.files.arrow import PLACES, Column, described
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = ["DETECTORS", "Detector", "find_heads", "rank_heads"]
+
+_COLUMNS = {
+    **PLACES,
+    "weight": Column("the weight from the query word to the key word, or its mean over texts", "share of the query"),
+    "share": Column("in layers without a softmax, the share of the row's size", "share of size"),
+    "query": Column("the position of the query word's first token, from 0"),
+    "key": Column("the position of the key word's first token, from 0"),
+    "spread": Column("the standard deviation of the weight over texts", "share of the query"),
+    "mean_rank": Column("the mean of the ranks in the texts"),
+    "texts": Column("the number of texts with both words", "texts"),
+    "rank": Column("the place among all heads, from 1"),
+}
 
 
 @dataclass(frozen=True)
@@ -85,7 +98,7 @@ def find_heads(
             heads.
     """
     if isinstance(traces, Trace):
-        return _found(traces, query, key, stream)
+        return described(_found(traces, query, key, stream), _COLUMNS)
     traces = together(traces, "find_heads") if traces else []
     found, missing = list["pandas.DataFrame"](), None
     for trace in traces:
@@ -99,7 +112,7 @@ def find_heads(
         raise TraceError(
             f"none of {count} texts has both “{query}” and “{key}”" + (f"; in the last, {missing}" if missing else "")
         )
-    return _over_texts(found)
+    return described(_over_texts(found), _COLUMNS)
 
 
 def rank_heads(trace: Trace, stream: str, query: int, key: int) -> list[tuple[int, int, float]]:

@@ -10,6 +10,7 @@ from attention_viz.analysis.rows import QueryRows
 from attention_viz.operation.attention import without_autocast
 from attention_viz.operation.shapes import shared_heads
 from attention_viz.trace.given.from_weights import check_computed, softmax_stream
+from attention_viz.trace.slots import are_alike
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def attention_sinks(
     import pandas
 
     stream = softmax_stream(trace, stream, "an attention sink")
-    rows = QueryRows.of(trace.query_tokens(stream), trace.key_tokens(stream), alike=stream != "cross")
+    queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
+    rows = QueryRows.of(queries, keys, alike=are_alike(stream, queries, keys))
     found = {
         (number, head): numbers
         for number in (trace.layer_numbers(stream) if layer is None else [layer])

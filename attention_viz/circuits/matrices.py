@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from attention_viz.circuits.normed import Norm, norm_of, normed
 from attention_viz.circuits.turns import ModuleEvent, Turns, listened, same
@@ -163,7 +163,9 @@ def _heads(weight: Tensor, norm: Norm | None, count: int) -> Tensor:
 def _words_of(model: "AttentionModel", turns: Turns, calls: int) -> WordMatrices:
     hf = model.hf_model
     head = hf.get_output_embeddings()
-    table = table_of(hf.get_input_embeddings(), vocabulary(hf))
+    embeddings = getattr(hf, "get_input_embeddings")()  # noqa: B009 -- its type is wrong of a Perceiver's
+
+    table = table_of(embeddings, vocabulary(hf)) if isinstance(embeddings, nn.Module) else None
     embedding = table if isinstance(table, Tensor) and table.ndim == 2 else None
     turn = turns.of(head, calls)
     if head is None or turn is None:

@@ -11,6 +11,7 @@ from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.inputs.labelling import label_ids
 from attention_viz.operation.attention import without_autocast
 from attention_viz.recording.gradients import ModelRun
+from attention_viz.trace.slots import has_target
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def writes(
     run, opened = open_behind(model, trace)
     if run.anatomy.no_words:
         raise UnsupportedModel(f"a head's words need an unembedding, which {run.name} lacks: {run.anatomy.no_words}")
-    if stream is None and "cross" in trace.attention_streams:
+    if stream is None and has_target(trace.attention_streams):
         stream = "cross"
     logits = written_logits(run, opened, trace, stream, layer, head, position)
     logits = logits - logits.mean()

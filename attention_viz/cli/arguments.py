@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attention_viz.cli.output import FORMATS
+from attention_viz.cli.output import FORMATS, check_format
 from attention_viz.errors import UnsupportedModel
 from attention_viz.sources.load_options import DTYPES, QUANTIZATIONS, memory_of
 from attention_viz.trace.kind import MEDIA
@@ -171,4 +171,6 @@ STREAM = option(
 TEXT_FORMAT = option(
     "--format", None, "sentences, or one JSON object", type=click.Choice(["text", "json"]), default="text"
 )
-FORMAT = option("--format", None, "output format", type=click.Choice(list(FORMATS)), default="table")
+FORMAT = option(
+    "--format", None, "output format", type=click.Choice(list(FORMATS)), default="table", callback=check_format
+)

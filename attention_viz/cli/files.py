@@ -15,6 +15,7 @@ from attention_viz.views.export.browsers import needed
 from attention_viz.views.export.sheet import Sheet
 
 if TYPE_CHECKING:
+    from attention_viz.explorer import Explorer
     from attention_viz.trace.trace import Trace
 
     Writer = Callable[[Trace, Path, "FilePart"], None]
@@ -87,7 +88,7 @@ def _check_less(arguments: SimpleNamespace, ending: str) -> None:
         raise click.UsageError(f"argument --out: {ending} isn't a saved trace; leave out {', '.join(less)}")
     if arguments.layers is not None and ending in PICTURES:
         raise click.UsageError(f"argument --out: {ending} shows one head; leave out --layers")
-    if arguments.layers is not None and arguments.layer is not None and ending != ".html":
+    if arguments.layers is not None and arguments.layer is not None and ending not in (".html", ".js"):
         raise click.UsageError("argument --layers: it can't go with --layer, so leave out either")
 
 
@@ -133,25 +134,24 @@ def _csv(trace: "Trace", path: Path, part: FilePart) -> None:
 
 
 def _parquet(trace: "Trace", path: Path, part: FilePart) -> None:
-    table = trace.table(part.layer, part.head, part.stream, layers=part.layers)
-    # Write through Python's own file, so that errors read like the others.
-    write_whole(path, table.to_parquet(engine="pyarrow", index=False))
+    trace.to_parquet(path, part.layer, part.head, part.stream, layers=part.layers)
 
 
 def _html(trace: "Trace", path: Path, part: FilePart) -> None:
+    _explorer(trace, part).save_html(path)
+
+
+def _js(trace: "Trace", path: Path, part: FilePart) -> None:
+    _explorer(trace, part).save_embed(path)
+
+
+def _explorer(trace: "Trace", part: FilePart) -> "Explorer":
     from attention_viz.explorer.page import ExplorerPage, opening_of
 
     first = part.layers[0] if part.layers else None
     layer = first if part.layer is None else part.layer
     opening = opening_of(trace, stream=part.stream, layer=layer, head=part.head or 0, layers=part.layers)
-    ExplorerPage(trace, opening).save_html(path)
-
-
-def _svg(trace: "Trace", path: Path, part: FilePart) -> None:
-    from attention_viz.views import heatmap_svg
-
-    if part.layer is not None and part.head is not None:
-        write_whole(path, heatmap_svg(trace, part.layer, part.head, part.stream, **part.laid_out).encode())
+    return ExplorerPage(trace, opening)
 
 
 def _drawn(trace: "Trace", path: Path, part: FilePart) -> None:
@@ -164,9 +164,10 @@ def _drawn(trace: "Trace", path: Path, part: FilePart) -> None:
 ENDINGS: dict[str, FileKind] = {
     ".safetensors": FileKind("the whole trace, for Trace.load and the app", _safetensors),
     ".csv": FileKind("the weights, one per row", _csv),
-    ".parquet": FileKind("the same in a smaller file", _parquet),
+    ".parquet": FileKind("the same in a smaller file, with units and meanings", _parquet),
     ".html": FileKind("the explorer, which works offline", _html),
-    ".svg": FileKind("a picture of one head (needs --layer and --head)", _svg),
+    ".js": FileKind("the explorer for another page, by one script tag", _js),
+    ".svg": FileKind("a picture of one head (needs --layer and --head)", _drawn),
     ".png": FileKind("the same in pixels (needs Chrome, Chromium or Edge)", _drawn),
     ".pdf": FileKind("the same on a page (needs one of these, too)", _drawn),
 }

@@ -11,6 +11,7 @@ import click
 from attention_viz.cli.output import report
 from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.trace.kind import MEDIA
+from attention_viz.trace.slots import has_target
 
 if TYPE_CHECKING:
     from attention_viz.models import AttentionModel
@@ -115,7 +116,7 @@ def _again(model: "AttentionModel", trace: "Trace") -> "Trace":
     if origin.text is None or origin.edits:
         what = "an edited run" if origin.edits else "a run of token ids"
         raise AttentionVizError(f"can't rerun the trace of {origin.model}, which is {what}; give a text")
-    target = origin.target if "cross" in trace.attention_streams and not origin.generated else None
+    target = origin.target if has_target(trace.attention_streams) and not origin.generated else None
     messages = [{"role": role, "content": content} for role, content in origin.messages]
     made = model.trace(
         messages or origin.text,

@@ -1,10 +1,12 @@
-"""Output: tables for eyes, CSV for spreadsheets, JSON for programs."""
+"""Output: tables for eyes, CSV for spreadsheets, JSON for programs, Parquet for data frames."""
 
 import json
 import math
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from attention_viz.cli.answers.answer import plain
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
     from attention_viz.cli.answers.answer import Answer
 
+_BINARY = "parquet"
 # A column of the tokenizer's own pieces, and the one that holds them as people read them.
 _READ_AS = {"token": "written", "query_token": "query_written", "key_token": "key_written"}
 # Less than this has no digit among four decimals.
@@ -20,7 +23,10 @@ _TINY = 5e-5
 
 
 def show(answer: "Answer", form: str) -> None:
-    """Print an answer in one of `FORMATS`; in CSV, its facts go to standard error."""
+    """Print an answer in one of `FORMATS`.
+
+    In CSV, its facts go to standard error; in Parquet, the schema has them.
+    """
     if form == "json":
         from attention_viz.cli.answers.answer import envelope
 
@@ -29,6 +35,9 @@ def show(answer: "Answer", form: str) -> None:
     facts = {"model": answer.model, **answer.facts} if answer.facts else {}
     lines = "".join(f"{name}: {_fact(value)}\n" for name, value in facts.items() if value is not None)
     assert answer.table is not None
+    if form == _BINARY:
+        _put_bytes(answer.table, plain({"model": answer.model, **answer.facts}))
+        return
     if form == "csv":
         if lines:
             report(lines.rstrip("\n"))
@@ -42,6 +51,21 @@ def print_answer(answer: "Answer", form: str) -> None:
     for note in answer.notes if form != "json" else ():
         report(one_line(note))
     show(answer, form)
+
+
+def check_format(_context: Any, _option: Any, form: str) -> str:
+    """Refuse to fill a terminal with a binary file."""
+    if form == _BINARY and sys.stdout.isatty():
+        raise click.BadParameter("parquet is binary; send it to a file, such as > heads.parquet")
+    return form
+
+
+def _put_bytes(table: "pandas.DataFrame", about: Mapping[str, Any]) -> None:
+    from attention_viz.trace.files.arrow import parquet_bytes
+
+    sys.stdout.flush()
+    sys.stdout.buffer.write(parquet_bytes(table, about))
+    sys.stdout.buffer.flush()
 
 
 def show_pairs(pairs: Mapping[str, str]) -> None:
@@ -121,4 +145,4 @@ def _csv_cell(value: Any) -> str:
     return "" if found is None else str(found)
 
 
-FORMATS = ("table", "csv", "json")
+FORMATS = ("table", "csv", "json", _BINARY)

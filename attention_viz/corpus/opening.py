@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_viz.analysis.roles import ROLES
+from attention_viz.corpus.columns import with_columns
 from attention_viz.corpus.folder import Folder
 from attention_viz.corpus.one_text import Heads
 from attention_viz.corpus.tables import REGIONS, STUDIED, tables_of
@@ -42,7 +43,7 @@ def read_folder(out: str | PathLike[str]) -> tuple[Path, dict[str, Any], dict[st
     heads = tables["heads"]
     # Files store the keys only, so that old scans get labels, too.
     heads.insert(heads.columns.get_loc("score") + 1, "label", _labels(heads))
-    return folder.path, manifest, tables
+    return folder.path, manifest, {name: with_columns(name, table) for name, table in tables.items()}
 
 
 def _labels(heads: Any) -> list[str]:

@@ -5,11 +5,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attention_viz.analysis.head_table import COUNT, ERROR
+from attention_viz.analysis.head_table import COUNT, ERROR, metric_columns
 from attention_viz.analysis.metrics import METRICS, metrics_in
 from attention_viz.corpus.opening import heads_in
 from attention_viz.corpus.tables import REGIONS, SPREAD, records_of
 from attention_viz.errors import ScanError, ShapeError
+from attention_viz.trace.files.arrow import described
 from attention_viz.trace.kind import MIXER
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class Scanned:
         # A scan that was made before a metric was known has no number of it.
         later = [name + ending for ending in endings for name in names if name + ending not in found]
         found = found.assign(**{name: 0 if name.endswith(COUNT) else float("nan") for name in later})
-        return found[[name + ending for ending in endings for name in names]]
+        found = found[[name + ending for ending in endings for name in names]]
+        return described(found, metric_columns(mixes=min(self.streams).startswith(MIXER)))
 
     @property
     def roles(self) -> "pandas.DataFrame":

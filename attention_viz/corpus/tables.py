@@ -1,6 +1,5 @@
 """A scan's tables, from its sums."""
 
-import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +8,14 @@ import numpy
 from attention_viz.analysis.head_table import COUNT, ERROR
 from attention_viz.analysis.metrics import METRICS, metrics_for, metrics_in
 from attention_viz.analysis.roles import ROLES, SHARES, role_of, roles_for
+from attention_viz.corpus.columns import with_columns
 from attention_viz.corpus.kinds import KINDS
 from attention_viz.corpus.one_text import Heads
 from attention_viz.corpus.part import CorpusPart
 from attention_viz.corpus.pictured import Pictured
 from attention_viz.corpus.regions import RegionSums, table_of_regions
 from attention_viz.corpus.tally import Chosen, Tally
+from attention_viz.trace.files.arrow import parquet_bytes
 from attention_viz.trace.kind import MIXER, InputKind, Unit
 
 if TYPE_CHECKING:
@@ -39,9 +40,7 @@ _OF_TENTH = (2, 2, 2, 1, 1, 1, 1, 1, 1, 1)
 
 def file_of(name: str, table: "pandas.DataFrame") -> tuple[str, bytes]:
     """Return a table's file name and content."""
-    content = io.BytesIO()
-    table.to_parquet(content, index=False)
-    return f"{name}.parquet", content.getvalue()
+    return f"{name}.parquet", parquet_bytes(with_columns(name, table))
 
 
 def metrics_of(heads: Heads) -> tuple[str, ...]:

@@ -19,6 +19,9 @@ STREAMS = {
     "cross": "cross-attention",
     "picture": "the image",
     "sound": "the audio",
+    "pooling": "pooling",
+    "slots": "the slots",
+    "readout": "the readout",
     "mixer": "the mixer",
 }
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from attention_viz.analysis.measured import looks_back
 from attention_viz.analysis.roles import ROLES, roles_for
-from attention_viz.trace.kind import Unit
+from attention_viz.trace.kind import CROSSING_STREAMS, Unit
 from attention_viz.views.style.wording import shortened
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _why_none(name: str, unit: Unit, trace: "Trace", stream: str, table: "pandas
         return "None can look ahead here."
     shares = [share for share in table[name].tolist() if share == share]
     if not shares:
-        if stream == "cross" and name not in ("punctuation", "first", "broad"):
+        if stream in CROSSING_STREAMS and name not in ("punctuation", "first", "broad"):
             return "Only for self-attention."
         return _NOTHING.get(name, f"Too few {unit.plural} to tell.")
     # A head may reach the threshold and have a stronger role.

@@ -9,6 +9,8 @@ from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.words import words_of
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.seen import ImageSheet, on_sheet
+from attention_viz.trace.kind import SLOT_STREAMS, Unit
+from attention_viz.trace.slots import has_target
 from attention_viz.trace.spelling import cut_characters
 
 if TYPE_CHECKING:
@@ -37,8 +39,9 @@ class PackedAxes:
 
     def add(self, tokens: "Tokens", stream: str) -> int:
         """Return an axis's number, packing it if new; an image's own stream has no generated tokens."""
+        slots = list(zip(tokens.labels, tokens.slots, strict=True))
         entry: dict[str, Any] = {
-            "labels": list(tokens.labels),
+            "labels": [Unit(slot).shortened(label) if slot else label for label, slot in slots],
             "special": places_of(tokens.special),
             "padding": places_of(tokens.padding),
         }
@@ -51,7 +54,7 @@ class PackedAxes:
             entry["characters"] = [[one.text, one.first, list(one.counts)] for one in cut]
         if 1 in tokens.sentence:
             entry["sentences"] = [[i for i, one in enumerate(tokens.sentence) if one == which] for which in (0, 1)]
-        if self._generated and stream != "picture":
+        if self._generated and stream not in ("picture", *SLOT_STREAMS):
             entry["generated"] = list(range(max(0, len(tokens) - self._generated), len(tokens)))
             if len(self._chances) == len(entry["generated"]):
                 entry["chances"] = self._chances
@@ -59,6 +62,9 @@ class PackedAxes:
             entry["place"] = [None if place is None else list(place) for place in tokens.place]
             if (sheet := self._sheet) is not None:
                 entry["named"] = [None if one is None else sheet.named(one) for one in tokens.regions]
+        if any(tokens.slots):
+            named = entry.get("named", [None] * len(tokens))
+            entry["named"] = [label if slot else one for (label, slot), one in zip(slots, named, strict=True)]
         if entry not in self.entries:
             self.entries.append(entry)
         return self.entries.index(entry)
@@ -79,7 +85,10 @@ def packed_layers(trace: "Trace", stream: str) -> list[dict[str, Any]]:
 
 def segments_in_sight(trace: "Trace") -> SegmentAxis | None:
     """Return a chat's segments as the explorer draws them; None for other texts, and for more than it has room for."""
-    known = trace.segments and trace.text_stream in trace.layers
+    stream = trace.text_stream
+    known = (
+        trace.segments and stream in trace.layers and len(trace.query_tokens(stream)) == len(trace.key_tokens(stream))
+    )
     return SegmentAxis.of(trace) if known and len(trace.segments) <= MOST_SEGMENTS_DRAWN else None
 
 
@@ -118,4 +127,4 @@ def chances_of(trace: "Trace") -> list[float]:
 
 def generated_by(trace: "Trace") -> int:
     """Count a text's generated tokens; 0 for an encoder–decoder, which has another axis."""
-    return 0 if "cross" in trace.attention_streams else trace.provenance.generated
+    return 0 if has_target(trace.attention_streams) else trace.provenance.generated

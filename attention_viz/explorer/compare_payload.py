@@ -12,6 +12,7 @@ import numpy
 from jaxtyping import Bool, Float
 
 from attention_viz.explorer.packet import Packet
+from attention_viz.trace.kind import CROSSING_STREAMS
 from attention_viz.trace.spelling import set_apart
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def pack_compare(
     mixes = one.mixes or comparison.other.mixes
     header = {
         "sides": [{"name": side.name, "text": [_piece(piece) for piece in side.text]} for side in sides],
-        "queries": None if queries == keys and one.stream != "cross" else queries,
+        "queries": None if queries == keys and one.stream not in CROSSING_STREAMS else queries,
         "keys": keys,
         "pictures": _pictures(comparison, packet),
         "rows": list(rows),

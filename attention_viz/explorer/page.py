@@ -1,19 +1,25 @@
 """The explorer as one offline HTML page, or a notebook frame."""
 
 import base64
+import functools
 import hashlib
 import html
+import json
 import math
+import re
+import zlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit, urlunsplit
 
 from attention_viz.analysis.measured import word_stream
 from attention_viz.errors import ShapeError
 from attention_viz.explorer.mixers import mixer_cells, pictures_of
 from attention_viz.explorer.payload import Choice, is_long, pack
-from attention_viz.explorer.source import page_source, style_sheet
+from attention_viz.explorer.source import embed_source, page_source, style_sheet
 from attention_viz.explorer.widgets.selection import Selection, checked
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.ahead import Progress, ahead
@@ -34,6 +40,8 @@ _LONGEST_TITLE = 300
 MOST_IN_A_FILE = 64_000_000
 # What two cores of 2023 do in a second: weights, bytes of heads that come as their terms, layers that are pictures.
 WEIGHTS_A_SECOND, _BYTES, _PICTURES = 3e7, 1e7, 15
+# Of a frame that shows the page, in pixels.
+_WIDTH, _HEIGHT = 960, 900
 # Around the component there is only the page's ground and its heading.
 _PAGE_STYLE = f"""
 html {{ color-scheme: light dark; }}
@@ -63,7 +71,7 @@ _PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{title}</title>
-<style>{style}</style>
+{preview}<style>{style}</style>
 </head>
 <body>
 <main>
@@ -74,6 +82,19 @@ _PAGE = """<!DOCTYPE html>
 <script type="module">{script}</script>
 </body>
 </html>
+"""
+
+# The same code as text would be three times as long. A page's script may begin a module only from an address.
+_LOADER = """"use strict";
+(async (script) => {{
+  const packed = Uint8Array.from(atob("{code}"), (letter) => letter.charCodeAt(0));
+  const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const {{code, style}} = await new Response(unpacked).json();
+  const address = URL.createObjectURL(new Blob([code], {{type: "text/javascript"}}));
+  const {{embedExplorer}} = await import(address);
+  URL.revokeObjectURL(address);
+  embedExplorer({{script, style, ...{values}}});
+}})(document.currentScript);
 """
 
 
@@ -143,30 +164,69 @@ class Explorer:
         report = ahead("explore", *_size(trace, terms), self._opening.progress, "bytes")
         return pack(trace, choice=choice, terms=terms, progress=report)
 
-    def html(self) -> str:
-        """Return an offline HTML page, which allows no other host and opens on the selection."""
+    def html(self, *, url: str | None = None) -> str:
+        """Return an offline HTML page, which allows no other host and opens on the selection.
+
+        Args:
+            url: the address that the page is published at, for previews of links to it. `save_html` writes the oEmbed
+                file that it then names.
+        """
         style, script = _element_text(_PAGE_STYLE + style_sheet()), _element_text(page_source())
         own = f"script-src '{_digest(script)}'; style-src '{_digest(style)}'"
         policy = f"default-src 'none'; {own}; media-src blob:; img-src blob:"
         return _PAGE.format(
             policy=policy,
             title=html.escape(xml_text(self.title)),
+            preview=_preview(self.title, url),
             style=style,
             script=script,
             theme=self.theme,
             payload=base64.b64encode(self.payload).decode("ascii"),
         )
 
-    def save_html(self, path: str | PathLike[str]) -> None:
+    def save_html(self, path: str | PathLike[str], *, url: str | None = None) -> None:
         """Write the page to one file at exactly that path; an existing file stays until the new one is complete.
 
         Args:
             path: the file.
+            url: the address that you publish the page at, such as "https://example.org/bank.html". A second file beside
+                it, "bank.json", then holds the oEmbed answer, which lets a blog show the explorer for a pasted link.
+
+        Raises:
+            OSError: a file can't be written.
+            ValueError: the address isn't one of https or http, or `path` isn't an .html file.
+        """
+        page = self.html(url=url).encode()
+        if url is not None:
+            if Path(path).suffix.lower() not in (".html", ".htm"):
+                raise ValueError(f"a page with an address is an .html file; got {Path(path).name!r}")
+            write_whole(Path(path).with_suffix(".json"), oembed(self.title, url).encode())
+        write_whole(path, page)
+
+    def embed(self) -> str:
+        """Return a script that shows the explorer behind its own ``<script src="…"></script>`` in any page.
+
+        It needs no other file and asks no host. A shadow root keeps the page's style sheets out.
+        """
+        own = {
+            "payload": base64.b64encode(self.payload).decode("ascii"),
+            "title": xml_text(self.title),
+            "theme": self.theme,
+        }
+        # JSON in ASCII is JavaScript; a page that inlines the script must not find its end in a text.
+        values = json.dumps(own).replace("<", "\\u003c")
+        return _LOADER.format(code=_packed_code(), values=values)
+
+    def save_embed(self, path: str | PathLike[str]) -> None:
+        """Write `embed` to one file at exactly that path.
+
+        Args:
+            path: the file, such as "bank.js".
 
         Raises:
             OSError: the file can't be written.
         """
-        write_whole(path, self.html().encode())
+        write_whole(path, self.embed().encode())
 
 
 class ExplorerPage(Explorer):
@@ -231,6 +291,56 @@ def _size(trace: "Trace", terms: Collection[tuple[str, int]] | None) -> tuple[fl
     wanted = [trace.attention(layer, stream) for stream, layer in terms]
     carried = 4 * sum(call.query.numel() + call.key.numel() for call in wanted)
     return carried * 4 / 3, carried / _BYTES + len(calls) / _PICTURES
+
+
+@functools.cache
+def _packed_code() -> str:
+    style, code = embed_source()
+    made = json.dumps({"code": f"{code}\nexport {{embedExplorer}};\n", "style": style})
+    return base64.b64encode(zlib.compress(made.encode(), 9)).decode("ascii")
+
+
+def _preview(title: str, url: str | None) -> str:
+    """Return what a chat or a blog reads of a link to the page: a title and a sentence; with its address, oEmbed."""
+    name = xml_text(title)
+    about = "An interactive view of the attention that a transformer computed."
+    tags = [("og:type", "website"), ("og:title", name), ("og:description", about)]
+    links = ""
+    if url is not None:
+        tags.append(("og:url", _web(url)))
+        answer = html.escape(oembed_address(url))
+        links = f'<link rel="canonical" href="{html.escape(url)}">\n'
+        links += f'<link rel="alternate" type="application/json+oembed" href="{answer}" title="{html.escape(name)}">\n'
+    lines = [f'<meta property="{one}" content="{html.escape(value)}">\n' for one, value in tags]
+    return "".join(lines) + links
+
+
+def oembed_address(url: str) -> str:
+    """Return the address of the oEmbed answer beside a page."""
+    parts = urlsplit(_web(url))
+    return urlunsplit((*parts[:2], re.sub(r"\.html?$", ".json", parts.path, flags=re.IGNORECASE), "", ""))
+
+
+def oembed(title: str, url: str) -> str:
+    """Return a page's oEmbed answer: a frame without rights of its own."""
+    name = xml_text(title)
+    frame = (
+        f'<iframe src="{html.escape(_web(url))}" title="{html.escape(name)}" sandbox="allow-scripts" width="{_WIDTH}" '
+        f'height="{_HEIGHT}" style="border:0;max-width:100%"></iframe>'
+    )
+    answer = {"version": "1.0", "type": "rich", "title": name, "html": frame, "width": _WIDTH, "height": _HEIGHT}
+    return json.dumps(answer, ensure_ascii=False)
+
+
+def _web(url: str) -> str:
+    parts = urlsplit(url)
+    if (
+        parts.scheme not in ("https", "http")
+        or not parts.netloc
+        or not re.search(r"\.html?$", parts.path, re.IGNORECASE)
+    ):
+        raise ValueError(f"a page's address begins with https:// and ends with .html; got {url!r}")
+    return url
 
 
 def _element_text(text: str) -> str:

@@ -36,6 +36,7 @@ from attention_viz.explorer.planes import ERROR, LEVELS, Masks, split_numbers, s
 from attention_viz.explorer.seen import packed_seen, sheet_of
 from attention_viz.explorer.terms import add_head
 from attention_viz.explorer.thumbnails import CODES, FAINTEST, Thumbnails
+from attention_viz.trace.slots import has_target
 
 if TYPE_CHECKING:
     from attention_viz.analysis.chat.table import SegmentAxis
@@ -108,6 +109,7 @@ def pack(
             "name": stream,
             "queries": axes.add(in_sight(trace, trace.query_tokens(stream)), stream),
             "keys": axes.add(in_sight(trace, trace.key_tokens(stream)), stream),
+            **({"written": True} if stream == "cross" and has_target(trace.attention_streams) else {}),
             **_layers(
                 trace, stream, terms, packet, masks, report, axis if stream == trace.text_stream else None, pictures
             ),

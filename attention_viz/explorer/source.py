@@ -46,6 +46,8 @@ __all__ = [
     "drawer_source",
     "drawing_source",
     "effect_source",
+    "embed_source",
+    "in_column",
     "keeping_source",
     "masks_source",
     "noting_source",
@@ -63,6 +65,7 @@ __all__ = [
 ]
 
 _IMPORT = re.compile(r"^import [^;]*?\"([^\"]+)\";\n", re.MULTILINE)
+_WIDTHS = re.compile(r"@media (?=\((?:max|min)-width: \d+px\)(?: and \((?:max|min)-width: \d+px\))* \{)")
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 # Types and documentation, on lines of their own: for those who write the modules, not for the browser.
 _DOCUMENTATION = re.compile(r"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*\n", re.MULTILINE | re.DOTALL)
@@ -213,6 +216,16 @@ def present_source() -> tuple[str, str, str]:
 def page_source() -> str:
     """Return the script of a page with one explorer only."""
     return script("hosts/in_page.js")
+
+
+def embed_source() -> tuple[str, str]:
+    """Return style sheet and script of an explorer in another page; the script declares a function to call."""
+    return in_column(style_sheet(), "section"), script("hosts/in_embed.js")
+
+
+def in_column(css: str, host: str = ":host") -> str:
+    """Return a style sheet that measures its column instead of the window."""
+    return f"{host} {{ display: block; container-type: inline-size; }}\n{_WIDTHS.sub('@container ', css)}"
 
 
 def _unseen(name: str) -> tuple[str, str, str]:

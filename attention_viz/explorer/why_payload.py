@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attention_viz.explorer.packet import Packet, read_packet
 from attention_viz.explorer.seen import pictures_beside
-from attention_viz.trace.kind import Unit
+from attention_viz.trace.kind import CROSSING_STREAMS, Unit
 
 if TYPE_CHECKING:
     import pandas
@@ -103,7 +103,7 @@ def pack_why(
         "side": side,
         "pair": question.pair,
         "at": at,
-        "own": streams[0] != "cross",
+        "own": streams[0] not in CROSSING_STREAMS,
         "queries": _words(queries),
         "keys": _words(keys),
         "specials": {"query": _specials(queries), "key": _specials(keys)},

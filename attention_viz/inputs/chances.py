@@ -11,6 +11,7 @@ from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
 from attention_viz.inputs.vocabulary import number_of
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.provenance import MERGED
+from attention_viz.trace.slots import has_target
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind, by_row
@@ -55,7 +56,7 @@ def _predicted(trace: Trace, no_words: str, start: int | None) -> tuple[Tokens, 
         raise UnsupportedModel(f"{origin.model} has no unembedding, so it predicts no tokens: {no_words}")
     if MERGED in origin.edits:
         raise TraceError("a word of several tokens has no probability of its own; use the trace before merge_words")
-    crossing = "cross" in trace.attention_streams
+    crossing = has_target(trace.attention_streams)
     if not crossing and not continues_text(trace) and not origin.generated:
         raise UnsupportedModel(
             f"{origin.model} isn't a decoder: its tokens see later ones, so none is predicted from those before it. "

@@ -161,7 +161,7 @@ def padded(
 
 def unpadded(stream: str, inputs: Mapping[str, Tensor]) -> Tensor | None:
     """Return which queries of a stream aren't padding; None if unknown."""
-    if stream in ("picture", "sound"):
+    if stream not in ("encoder", "decoder", "cross"):
         return None  # its positions aren't the text's
     decodes = "decoder_input_ids" in inputs and stream != "encoder"
     mask = inputs.get("decoder_attention_mask" if decodes else "attention_mask")

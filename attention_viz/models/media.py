@@ -1,5 +1,6 @@
 """Run images and sounds through a pretrained model."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -25,7 +26,7 @@ from attention_viz.inputs.labelling import tokens_of_ids
 from attention_viz.inputs.media.arrays import checked_tensors, described
 from attention_viz.inputs.media.beside import Beside, BesideReader, Messages, marks_in
 from attention_viz.inputs.media.picture import Picture
-from attention_viz.inputs.media.readers import CLASSES, SPEECH, InputField, Medium, TensorReader
+from attention_viz.inputs.media.readers import CLASSES, PICTURE, SPEECH, InputField, Medium, TensorReader
 from attention_viz.inputs.media.remade import VIDEO
 from attention_viz.inputs.media.sound import Sound
 from attention_viz.inputs.media.video import Video
@@ -34,7 +35,9 @@ from attention_viz.models.encoder_decoder import Answering
 from attention_viz.models.parts import ModelParts
 from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, LaidOut
 from attention_viz.recording.layout.placeholders import Placeholders
-from attention_viz.recording.layout.positions import numbered
+from attention_viz.recording.layout.positions import Grid, numbered
+from attention_viz.recording.layout.slots import TEXT
+from attention_viz.recording.layout.tiles import in_tiles, tile_names
 from attention_viz.recording.outputs.generation import nobody_speaks
 from attention_viz.recording.runner import Pass
 from attention_viz.recording.tracer import TokenAxes
@@ -256,7 +259,10 @@ class MediaRun:
         """Name each stream's axes: the input's parts, the words beside it, or numbers."""
         laid_out, source, lengths = self.parts.laid_out, self.source(recorded), self._lengths(recorded)
         queries, keys = dict[str, Tokens](), dict[str, Tokens]()
+        axes = self.parts.tracer.anatomy.axes
         for stream, (asking, count, tiles) in lengths.items():
+            if stream in axes:
+                continue
             if isinstance(laid_out, BesideLaidOut) and asking == count and stream in STREAM_KINDS:
                 tokenizer = self.parts.tokenizer
                 keys[stream] = laid_out.tokens(stream, self.tensors, count, tokenizer, self.placeholders, tiles)
@@ -271,9 +277,9 @@ class MediaRun:
                 queries[stream] = numbered(asking) if words is None else words
         own = {stream: tokens for stream, tokens in keys.items() if stream_kind(stream) not in ("decoder", "cross")}
         for stream, (_, count, _) in lengths.items():  # text attends to the positions of a tower
-            if stream_kind(stream) == "cross":
+            if stream_kind(stream) == "cross" and stream not in axes:
                 keys[stream] = next((one for one in own.values() if len(one) == count), numbered(count))
-        return TokenAxes(queries, keys)
+        return TokenAxes(queries, keys).with_slots(self._of_slots(recorded))
 
     def _words(self, count: int) -> Tokens | None:
         """Return the text's tokens, padding included; None if it has another number."""
@@ -282,6 +288,39 @@ class MediaRun:
             return None
         padding = tuple(not flag for flag in mask[0].tolist()) if mask is not None and mask.shape == ids.shape else ()
         return tokens_of_ids(self.parts.tokenizer, [int(one) for one in ids[0].tolist()], padding)
+
+    def _of_slots(self, recorded: Pass) -> dict[str, tuple[Tokens, Tokens]]:
+        """Name the rows and columns of streams with slots."""
+        anatomy, found = self.parts.tracer.anatomy, dict[str, tuple[Tokens, Tokens]]()
+        for call, number in zip(recorded.calls, recorded.numbers, strict=True):
+            stream = anatomy.streams[number]
+            if stream in found or stream not in anatomy.axes:
+                continue
+            axes, (queries, keys) = anatomy.axes[stream], call.attention.shape[1:]
+            grid = None if self.parts.laid_out is None else self.parts.laid_out.read.get(stream)
+            read, names = functools.partial(self._read, grid), tile_names((), call.rows, 1)
+            rows, columns = (
+                axis.tokens(count // call.rows, read) for axis, count in ((axes.queries, queries), (axes.keys, keys))
+            )
+            tiled = call.rows > 1
+            found[stream] = (in_tiles(rows, names, ()), in_tiles(columns, names, ())) if tiled else (rows, columns)
+        return found
+
+    def _read(self, grid: Grid | None, kind: str, count: int) -> Tokens:
+        """Name positions beside slots: words, patches if they are known, else numbers."""
+        # A Q-Former's own words are another tokenizer's.
+        own = self.tensors.get("qformer_input_ids")
+        ids, tokenizer = (self.tensors.get("input_ids"), self.parts.tokenizer) if own is None else (own, None)
+        if kind == TEXT and ids is not None and ids.shape[1] == count:
+            mask = self.tensors.get("attention_mask" if own is None else "qformer_attention_mask")
+            padding = () if mask is None or mask.shape != ids.shape else tuple(not flag for flag in mask[0].tolist())
+            return tokens_of_ids(tokenizer, [int(one) for one in ids[0].tolist()], padding)
+        found = (
+            numbered(count)
+            if grid is None or kind == TEXT or PICTURE not in self.tensors
+            else grid.tokens(self.tensors[PICTURE])
+        )
+        return found if len(found) == count else numbered(count)
 
     def answer(
         self,

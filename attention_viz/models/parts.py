@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from attention_viz.edits.edit import Edit
+from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.check import Inputs
 from attention_viz.inputs.device import device_of
 from attention_viz.inputs.media.beside import BesideReader
@@ -20,7 +21,7 @@ from attention_viz.recording.stepping import Stepping
 from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.ahead import Progress
 from attention_viz.trace.kept import KeptCells
-from attention_viz.trace.kind import InputKind
+from attention_viz.trace.kind import SLOT_STREAMS, InputKind
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Provenance, Trace
 
@@ -57,6 +58,8 @@ class ModelParts:
         limit = token_limit(hf_model, tokenizer)
         example = None if reader is None else reader.example()
         runner, anatomy = probe(Runner.of(hf_model), limit, None if example is None else example.tensors)
+        if limit is not None and reader is None:
+            limit -= max((one.keys.slots for name, one in anatomy.axes.items() if name not in SLOT_STREAMS), default=0)
         laid_out = None if reader is None else laid_out_of(reader, runner, anatomy)
         provenance = replace(
             provenance,
@@ -91,6 +94,8 @@ class ModelParts:
     @once
     def growing(self) -> Growing:
         """The continuation of a decoder's traces."""
+        if self.facts.adds_tokens:
+            raise UnsupportedModel(f"{self.name} puts virtual tokens before a text, which can't be continued here")
         stepping = Stepping(self.tracer.runner, self.tracer.anatomy, self.inputs.limit)
         return Growing(self.tracer, self.inputs, stepping, self.provenance.sha256)
 
@@ -103,9 +108,11 @@ class ModelParts:
         progress: Progress | None = None,
         cells: KeptCells | None = None,
     ) -> Trace:
-        """Trace one row of tokens through a model with one stream."""
+        """Trace one row of tokens through a model with one stream of words."""
+        added = max((one.queries.before for one in self.tracer.anatomy.axes.values() if one.queries.rest), default=0)
+        provenance = provenance.after(added)
         axes, inputs = (
-            TokenAxes.of_one(self.facts.streams[0], reading.tokens),
+            TokenAxes.of_text(self.tracer.anatomy, reading.tokens),
             self.tracer.runner.inputs(reading.tensors),
         )
         return self.tracer.trace(inputs, lambda _recorded: axes, edits, provenance, keep, progress, cells=cells)
@@ -139,6 +146,7 @@ def _facts_of(
         left_out=anatomy.left_out,
         reads=InputKind.TEXT if reader is None else reader.kind,
         generates=hf_model.can_generate(),
+        adds_tokens=any(stream not in SLOT_STREAMS for stream in anatomy.axes) and reader is None,
         why_no_video=reader.why_no_video if isinstance(reader, BesideReader) and reader.takes_video else None,
         reads_several=isinstance(reader, BesideReader) and reader.reads_several,
     )

@@ -91,7 +91,8 @@ def trace_text(
 
 def check_cells(parts: ModelParts, cells: KeptCells, tokens: int) -> None:
     """Refuse to keep some heads or rows of a model whose layers aren't all softmax attention over one text."""
-    if parts.facts.is_encoder_decoder or parts.tracer.anatomy.mixer_places or not parts.tracer.anatomy.streams:
+    anatomy = parts.tracer.anatomy
+    if parts.facts.is_encoder_decoder or anatomy.mixer_places or anatomy.axes or not anatomy.streams:
         raise UnsupportedModel(
             f"{parts.name} can't keep {cells} only: heads= and queries= take an encoder or a decoder whose layers all "
             "have softmax attention. Use layers="

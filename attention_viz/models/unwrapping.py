@@ -14,8 +14,8 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.sources.huggingface import PreTrainedModel, PreTrainedTokenizerBase
 
 OTHER_WAYS = (
-    "To record any module's calls to torch attention, use av.record(). For results of other code, use "
-    "av.Trace.from_qkv or av.Trace.from_weights"
+    "To record any module's calls to torch attention, use av.record(). For TransformerLens's cache, use "
+    "av.Trace.from_cache; for results of other code, av.Trace.from_qkv or av.Trace.from_weights"
 )
 COMPILED = "The model was compiled. It runs here without torch.compile."
 
@@ -104,6 +104,15 @@ def _nnsight(held: Held) -> Held:
     return held.opened(inside, note, vars(held.model).get("tokenizer"))
 
 
+def _bridge(held: Held) -> Held:
+    """Open TransformerLens's TransformerBridge; its HookedTransformer holds no transformers model."""
+    inside = getattr(held.model, "original_model", None)
+    if inside is None:
+        return held
+    note = f"This is the model inside the {type(held.model).__name__}, with its hooks."
+    return held.opened(inside, note, getattr(held.model, "tokenizer", None))
+
+
 # By where a class is defined: what opens its objects.
 _OPENERS: dict[str, Callable[[Held], Held]] = {
     "torch._dynamo": _compiled,
@@ -111,6 +120,7 @@ _OPENERS: dict[str, Callable[[Held], Held]] = {
     "sentence_transformers": _sentences,
     "transformers.pipelines": _pipeline,
     "nnsight": _nnsight,
+    "transformer_lens": _bridge,
 }
 
 
@@ -126,7 +136,6 @@ def _is_compiled(module: nn.Module) -> bool:
 def _refuse_others(thing: Any) -> None:
     """Refuse anything but a transformers model, with or without PEFT adapters."""
     if "peft" in homes(thing) and hasattr(thing, "peft_config"):
-        _refuse_virtual_tokens(thing)
         return
     if isinstance(thing, PreTrainedModel):
         return
@@ -150,19 +159,6 @@ def _refuse_others(thing: Any) -> None:
         listed = ", ".join(f"x{path} ({type(model).__name__})" for path, model in inside)
         raise UnsupportedModel(f"{got}, which holds {len(inside)} of them; pass one, {listed}, where x is the {kind}")
     raise UnsupportedModel(f"{got}, which holds none. {OTHER_WAYS}")
-
-
-def _refuse_virtual_tokens(model: Any) -> None:
-    """Refuse PEFT's virtual tokens, which have no ids to be named by."""
-    config = model.active_peft_config
-    if not getattr(config, "is_prompt_learning", False):
-        return
-    kind = str(getattr(config.peft_type, "value", config.peft_type)).lower().replace("_", " ")
-    raise UnsupportedModel(
-        f"wrap can't name the {config.num_virtual_tokens} virtual tokens of {kind}, which have no ids; leave them out "
-        "with av.wrap(model.get_base_model(), tokenizer), or number them with `with av.record() as run: "
-        "model(input_ids)`, then run.trace()"
-    )
 
 
 def _within(thing: Any) -> Iterator[tuple[str, PreTrainedModel]]:

@@ -4,7 +4,8 @@ import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from attention_viz.trace.kind import InputKind
+from attention_viz.trace.kind import SLOT_STREAMS, InputKind
+from attention_viz.trace.slots import has_target
 
 __all__ = ["UNKNOWN_COUNT", "ModelFacts"]
 
@@ -33,6 +34,7 @@ class ModelFacts:
             takes none.
         reads_several: whether it reads several images with one text.
         generates: whether Transformers can generate with it.
+        adds_tokens: whether it puts virtual tokens before a text, which can't be continued here.
     """
 
     heads: Mapping[str, tuple[int, ...]]
@@ -50,6 +52,7 @@ class ModelFacts:
     why_no_video: str | None = None
     reads_several: bool = False
     generates: bool = False
+    adds_tokens: bool = False
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -59,9 +62,7 @@ class ModelFacts:
     @property
     def is_encoder_decoder(self) -> bool:
         """Whether it reads one text and generates another."""
-        # A text's own attention to an image or audio makes it no second text.
-        beside = {"picture", "sound"} & {*self.heads} and "encoder" not in self.heads
-        return {"decoder", "cross"} <= {*self.heads} and not beside
+        return has_target(self.heads)
 
     @property
     def reads_pairs(self) -> bool:
@@ -72,8 +73,9 @@ class ModelFacts:
     def continues_text(self) -> bool:
         """Whether it can continue a text."""
         # Patches that attend to later ones make an "encoder" of a decoder's words.
-        beside = self.generates and self.streams == ("picture", "encoder")
-        return self.predicts and (beside or self.streams in (("decoder",), ("picture", "decoder")))
+        reading = tuple(one for one in self.streams if one not in SLOT_STREAMS)
+        beside = self.generates and reading == ("picture", "encoder")
+        return self.predicts and not self.adds_tokens and (beside or reading in (("decoder",), ("picture", "decoder")))
 
     def layer_count(self, stream: str | None) -> int:
         """Return a stream's number of layers, by default the first's; `UNKNOWN_COUNT` before the model is loaded."""

@@ -26,6 +26,7 @@ from attention_viz.recording.recorder import Call, Recorder
 from attention_viz.recording.runner import Runner, alike
 from attention_viz.recording.weights.unchanged import changed
 from attention_viz.trace.rerun import Along
+from attention_viz.trace.slots import has_target
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Layer, Relevance
 
@@ -167,7 +168,7 @@ def _asked(run: ModelRun, output: Tensor, of: tuple[int, int] | Along | None) ->
         return output.max(), "of the largest number of the output"
     if run.anatomy.no_words:
         return 0.5 * output[real].mean(dim=0).square().sum(), "of half the squared length of the mean output vector"
-    if "cross" in run.queries:
+    if has_target(run.queries):
         target = torch.tensor(run.queries["cross"].numbers, device=output.device)
         return output.gather(1, target[:, None]).sum(), "of the sum of the logits of the target tokens"
     if "encoder" not in run.queries:

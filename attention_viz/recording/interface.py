@@ -1,7 +1,5 @@
 """Registers our attention function with transformers."""
 
-import inspect
-import sys
 from typing import Any
 
 import torch
@@ -110,7 +108,7 @@ def _attention(
 
 def _refuse_unknown(module: nn.Module, dropout: float, others: dict[str, object]) -> None:
     """Refuse arguments that we would wrongly ignore."""
-    if not others.keys() <= _HARMLESS and (unknown := _unknown(module, others)):
+    if not others.keys() <= _HARMLESS and (unknown := _unknown(others)):
         raise UnsupportedModel(
             f"{type(module).__name__} passes {', '.join(unknown)} to attention, which attention_viz.attend doesn't "
             "know; without that term, weights could be wrong"
@@ -119,16 +117,8 @@ def _refuse_unknown(module: nn.Module, dropout: float, others: dict[str, object]
         raise UnsupportedModel(f"{type(module).__name__} drops weights at random ({dropout}) even in evaluation mode")
 
 
-def _unknown(module: nn.Module, others: dict[str, object]) -> list[str]:
-    """Return arguments that may change the result: those that the family's own eager function reads."""
-    eager = getattr(sys.modules.get(type(module).__module__), "eager_attention_forward", None)
-    code = getattr(inspect.unwrap(eager), "__code__", None) if callable(eager) else None
-    read = None if code is None else {*code.co_varnames, *(one for one in code.co_consts if isinstance(one, str))}
-    return sorted(
-        name
-        for name, value in others.items()
-        if value is not None and name not in _HARMLESS and (read is None or name in read)
-    )
+def _unknown(others: dict[str, object]) -> list[str]:
+    return sorted(name for name, value in others.items() if value is not None and name not in _HARMLESS)
 
 
 def _mask(batch_size: int, q_length: int, kv_length: int, *places: Any, **options: Any) -> Tensor | None:

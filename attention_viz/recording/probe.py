@@ -1,27 +1,30 @@
 """Decides by a small run whether a model can be shown."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor, nn
 
+from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.errors import UnsupportedModel
+from attention_viz.inputs.check import unpadded
 from attention_viz.inputs.device import device_of
 from attention_viz.inputs.text import vocabulary
 from attention_viz.operation.positional import bias_kind
 from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
-from attention_viz.recording.interception.outside import SOFTMAX, outside_calls, parts_left_out, refusal_of
+from attention_viz.recording.interception.outside import FOLLOWED, outside_calls, parts_left_out, refusal_of
 from attention_viz.recording.interception.planning import check_planned, planned_by
+from attention_viz.recording.layout.slots import WORDS, Axes, SlotStreams, slot_streams
 from attention_viz.recording.layout.tiles import check_rows
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.recording.outputs.generation import why_no_words
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.references.exact import COPIES_DIFFER, copies_differ, why_nan, why_not_same
-from attention_viz.recording.runner import Runner
+from attention_viz.recording.runner import Pass, Runner
 from attention_viz.recording.towers import (
     check_heads,
     check_turns,
@@ -30,10 +33,13 @@ from attention_viz.recording.towers import (
     looks_back,
     mixer_places,
     numbering_note,
+    paths_of,
+    sampling_parts,
     streams_by_tower,
 )
 from attention_viz.recording.wiring import Wiring
 from attention_viz.trace.kept import KeptLayers, LayerNumber, chosen_layers
+from attention_viz.trace.kind import SLOT_STREAMS
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import STREAMS, Provenance
 
@@ -57,6 +63,7 @@ class Anatomy:
         mixer_places: the stream and number of each call of a layer that mixes tokens without a softmax, in order.
         mixer_heads: those calls' heads or channels.
         mixer_channels: whether those calls have a matrix per channel.
+        axes: the kinds of rows and columns of streams with slots.
     """
 
     streams: tuple[str, ...]
@@ -72,6 +79,7 @@ class Anatomy:
     mixer_places: tuple[tuple[str, LayerNumber], ...] = ()
     mixer_heads: tuple[int, ...] = ()
     mixer_channels: tuple[bool, ...] = ()
+    axes: Mapping[str, Axes] = field(default_factory=dict[str, Axes])
 
     @once
     def layers(self) -> Mapping[str, KeptLayers]:
@@ -89,6 +97,10 @@ class Anatomy:
     def reading(self) -> tuple[str, ...]:
         """The streams that have tokens of their own: those of attention, or the first mixers of a model without."""
         return tuple(self.layers) or tuple(self.mixers)[:1]
+
+    def real_rows(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor | None]:
+        """Return which queries of each stream aren't padding; None if unknown."""
+        return {stream: None if stream in self.axes else unpadded(stream, inputs) for stream in self.reading}
 
     @property
     def heads_by_stream(self) -> Mapping[str, tuple[int, ...]]:
@@ -175,14 +187,26 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
         planned = replace(runner, switch=replace(runner.switch, plan=plan))
         try:
             anatomy, _ = _anatomy(planned, inputs)
+            if beside is not None and _is_unused(planned, inputs, anatomy):
+                return beside
             with naming(runner, inputs):
                 return check_planned(planned, inputs, anatomy.places), anatomy
-        except UnsupportedModel:
+        except UnsupportedModel as error:
             if beside is None:
-                raise
+                raise (UnsupportedModel(plan.unless) if plan.unless else error) from None
     if beside is None:
         raise refusal
     return beside
+
+
+def _is_unused(runner: Runner, inputs: Mapping[str, Tensor], anatomy: Anatomy) -> bool:
+    """Return whether a text's output doesn't depend on pooled images, as with SigLIP's tower in language models."""
+    pooling = [number for number, stream in enumerate(anatomy.streams) if stream == "pooling"]
+    if not pooling or "input_ids" not in inputs:
+        return False
+    heads = [(anatomy.numbers[number], head) for number in pooling for head in range(anatomy.heads[number])]
+    edits = [Ablate(layer, head, stream="pooling") for layer, head in heads]
+    return torch.equal(runner.record(inputs, edits, anatomy.places).output[:], runner.record(inputs).output[:])
 
 
 class _ElsewhereError(UnsupportedModel):
@@ -224,9 +248,8 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     if not recorded.calls:
         with naming(runner, inputs):
             check_all_heard(family, model, recorded.mixing, lambda: runner.run_own(inputs))
-    if not runner.switch.plan.sites:
-        with naming(runner, inputs):
-            check_rows(runner, inputs, recorded)
+    with naming(runner, inputs):
+        check_rows(runner, inputs, recorded)
     left_out = parts_left_out(model, outside, recorded, family)
     with naming(runner, inputs):
         twin, own = runner.twin(), runner.run_own(inputs)
@@ -243,18 +266,11 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     calls = recorded.calls
     count, target = (inputs[name].shape[1] if name in inputs else 0 for name in ("input_ids", "decoder_input_ids"))
     count = count or (inputs["inputs_embeds"].shape[1] if "inputs_embeds" in inputs else 0)
+    streams, axes = _streams(runner, inputs, recorded, family, (count, target))
     if SEEN & {*inputs}:
-        if runner.switch.plan.sites:
-            check_heads(model, calls)
-        else:
-            check_turns(recorded.parted)
-        streams = streams_by_tower(runner.model, calls, inputs)
         # An image's positions may come before the words, in the output, too.
         count = max(count, calls[-1].attention.shape[-2]) if count else 0
-    elif not calls:
-        streams = ()
-    else:
-        streams = _pair(family, calls, count, target) if runner.answers else _alone(family, calls, count)
+    count += max((one.queries.slots for stream, one in axes.items() if stream not in SLOT_STREAMS), default=0)
     anatomy = Anatomy(
         streams,
         tuple(call.module for call in calls),
@@ -264,13 +280,47 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         layers_without(model, calls, streams),
         recorded.named,
         tuple(bias_kind(call.attention) for call in calls),
-        left_out,
+        (*left_out, *sampling_parts(model, streams)),
         no_words=why_no_words(model, recorded.named, recorded.output.shape, target or count),
         mixer_places=mixer_places(recorded.mixers),
         mixer_heads=tuple(call.mixer.shape[-3] for call in recorded.mixers),
         mixer_channels=tuple(call.mixer.per == "channel" for call in recorded.mixers),
+        axes=axes,
     )
-    return anatomy, any(one.by == SOFTMAX for one in outside)
+    return anatomy, any(one.by in FOLLOWED for one in outside)
+
+
+def _streams(
+    runner: Runner, inputs: Mapping[str, Tensor], recorded: Pass, family: str, lengths: tuple[int, int]
+) -> tuple[tuple[str, ...], Mapping[str, Axes]]:
+    """Return each call's stream, and the axes of streams with slots."""
+    calls = recorded.calls
+    if SEEN & {*inputs}:
+        if runner.switch.plan.sites:
+            check_heads(runner.model, calls)
+        else:
+            check_turns(recorded.parted)
+        slots = _slots(runner, inputs, recorded)
+        return streams_by_tower(runner.model, calls, inputs, slots.names), slots.axes
+    if not calls:
+        return (), {}
+    if runner.answers:
+        return _pair(family, calls, *lengths), {}
+    slots = _slots(runner, inputs, recorded)
+    return _alone(family, calls, lengths[0], slots)
+
+
+def _slots(runner: Runner, inputs: Mapping[str, Tensor], recorded: Pass) -> SlotStreams:
+    """Find streams with slots, if a call's shape or name says that there may be some."""
+    paths, shapes = paths_of(runner.model, recorded.calls), [call.attention.shape[1:] for call in recorded.calls]
+    seen, ids = bool(SEEN & {*inputs}), inputs.get("input_ids")
+    writes = "decoder_input_ids" in inputs and ids is None
+    crossing = any(queries != keys for queries, keys in shapes) and not writes
+    more = not seen and ids is not None and any(keys != ids.shape[1] for _, keys in shapes)
+    asking = ids is None and not writes and any("decoder" in path.split(".") for path in paths)
+    if not (crossing or more or asking) or any(rows > 1 for rows in recorded.rows):
+        return SlotStreams(("",) * len(paths), {})
+    return slot_streams(runner, inputs, recorded, paths)
 
 
 def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
@@ -282,14 +332,21 @@ def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
     return ((step // 2 + step * torch.arange(count)) % size)[None]
 
 
-def _alone(family: str, calls: Sequence[Call], count: int) -> tuple[str, ...]:
-    """Return "decoder" for all calls if none attends ahead, else "encoder"."""
-    for call in calls:
-        _check_shape(family, call, ((count, count),))
-    closed = [looks_back(call) for call in calls]
+def _alone(
+    family: str, calls: Sequence[Call], count: int, slots: SlotStreams
+) -> tuple[tuple[str, ...], Mapping[str, Axes]]:
+    """Return "decoder" for all calls between words if none attends ahead, else "encoder"; and the streams of slots."""
+    words = [call for call, name in zip(calls, slots.names, strict=True) if name in ("", WORDS)]
+    added = slots.axes.get(WORDS)
+    rows, columns = (0, 0) if added is None else (added.queries.slots, added.keys.slots)
+    for call in words:
+        _check_shape(family, call, ((count + rows, count + columns),))
+    closed = [looks_back(call) for call in words]
     if any(closed) and not all(closed):
         raise UnsupportedModel(f"{family} attends ahead in only some layers; use a model that does so in all or none")
-    return ("decoder" if all(closed) else "encoder",) * len(calls)
+    own = "decoder" if closed and all(closed) else "encoder"
+    axes = {own if name == WORDS else name: one for name, one in slots.axes.items()}
+    return tuple(own if name in ("", WORDS) else name for name in slots.names), axes
 
 
 def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[str, ...]:

@@ -127,7 +127,7 @@ class Runner:
     @property
     def answers(self) -> bool:
         """Whether the model is an encoder–decoder."""
-        return "decoder_input_ids" in self.named
+        return "decoder_input_ids" in self.named and not _reads_alone(self.model.config)
 
     @property
     def settings(self) -> dict[str, bool]:
@@ -137,7 +137,9 @@ class Runner:
     def inputs(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Move the tensors that the forward names to the model's device."""
         device, all_of_them = device_of(self.model), "input_ids" not in self.named
-        return {name: tensor.to(device) for name, tensor in tensors.items() if all_of_them or name in self.named}
+        names = [name for name in tensors if all_of_them or name in self.named]
+        names = names if self.answers else [name for name in names if not name.startswith("decoder_")]
+        return {name: tensors[name].to(device) for name in names}
 
     def record(
         self,
@@ -334,6 +336,11 @@ class Runner:
     def twin(self, *, frozen: bool = False) -> Twin:
         """Return a twin to run without our attention."""
         return Twin.of(self.model, self.switch, self.named, self.settings, self.door, frozen=frozen)
+
+
+def _reads_alone(config: Any) -> bool:
+    """Return whether a model that may have an encoder–decoder has a decoder alone."""
+    return getattr(config, "use_decoder_only_language_model", False) is True
 
 
 def versions(device: torch.device) -> dict[str, str]:

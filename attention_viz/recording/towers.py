@@ -1,5 +1,6 @@
 """Finds each call's tower and layer number by its module's name."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -27,27 +28,35 @@ _TEXTS = ("text", "language", "decoder")
 _CONVOLVED = ("gated delta", "Kimi delta", "SSD", "selective scan", "RG-LRU")
 
 
-def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Mapping[str, Tensor]) -> tuple[str, ...]:
-    """Return each call's stream; calls over other positions than their stream's first have one of their own."""
+def paths_of(model: "PreTrainedModel", calls: Sequence[Call]) -> list[str]:
+    """Return each call's module name."""
     names = {id(module): name for name, module in model.named_modules()}
-    paths = [names.get(id(call.module), "") for call in calls]
-    if "decoder_input_ids" in inputs:
-        streams = tuple(_of_pair(path, call, inputs) for path, call in zip(paths, calls, strict=True))
-    elif "input_ids" in inputs:
-        streams = _of_two(paths, calls, inputs)
-    else:
-        streams = (_kind(inputs),) * len(calls)
+    return [names.get(id(call.module), "") for call in calls]
+
+
+def streams_by_tower(
+    model: "PreTrainedModel", calls: Sequence[Call], inputs: Mapping[str, Tensor], known: Sequence[str]
+) -> tuple[str, ...]:
+    """Return each call's stream; calls over other positions than their stream's first have one of their own.
+
+    Args:
+        known: the streams of slots, "" for other calls.
+    """
+    every = [(path, call) for path, call, own in zip(paths_of(model, calls), calls, known, strict=True) if not own]
+    paths, others = [path for path, _ in every], [call for _, call in every]
+    streams = _of_towers(paths, others, inputs)
     _check_own_positions(model, paths, inputs)
     target = inputs["decoder_input_ids"].shape[1] if "decoder_input_ids" in inputs else 0
     answers = any(
-        stream == "decoder" and call.attention.shape[1] == target for call, stream in zip(calls, streams, strict=True)
+        stream == "decoder" and call.attention.shape[1] == target for call, stream in zip(others, streams, strict=True)
     )
     if answers and "cross" not in streams:
         raise UnsupportedModel(
             f"no cross-attention was found in {type(model).__name__}, only {' and '.join(dict.fromkeys(streams))}; use "
             "a decoder that attends to its encoder"
         )
-    return _by_positions(type(model).__name__, calls, streams)
+    found = iter(_by_positions(type(model).__name__, others, streams))
+    return tuple(own or next(found) for own in known)
 
 
 def _by_positions(family: str, calls: Sequence[Call], streams: Sequence[str]) -> tuple[str, ...]:
@@ -67,9 +76,15 @@ def _by_positions(family: str, calls: Sequence[Call], streams: Sequence[str]) ->
     return tuple(found)
 
 
+def _of_towers(paths: Sequence[str], calls: Sequence[Call], inputs: Mapping[str, Tensor]) -> tuple[str, ...]:
+    if "decoder_input_ids" in inputs:
+        return tuple(_of_pair(path, call, inputs) for path, call in zip(paths, calls, strict=True))
+    return _of_two(paths, calls, inputs) if "input_ids" in inputs else (_kind(inputs),) * len(calls)
+
+
 def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs: Mapping[str, Tensor]) -> None:
     """Refuse attention between learned queries, which aren't part of the input."""
-    if any(name.endswith("input_ids") for name in inputs):
+    if any(name.endswith("input_ids") for name in inputs) or _kind(inputs) == "sound":  # a codec's decoder has frames
         return
     asking = next((path for path in paths if "decoder" in path.split(".")), None)
     if asking is not None:
@@ -77,6 +92,18 @@ def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs:
             f"{type(model).__name__} attends in {asking}, whose positions are learned queries, not parts of its input; "
             "use a model that attends over image patches or audio frames"
         )
+
+
+def sampling_parts(model: "PreTrainedModel", streams: Sequence[str]) -> tuple[str, ...]:
+    """Name modules that read an image at sampled points; refuse a model without other attention to its image."""
+    paths = [path for path, module in model.named_modules() if hasattr(module, "sampling_offsets")]
+    if paths and "picture" not in streams:
+        raise UnsupportedModel(
+            f"{type(model).__name__} reads its image at sampled points, as in {paths[0]}, so it has no keys to show; "
+            "use a model that attends to all positions, such as DETR"
+        )
+    kinds = Counter(re.sub(r"\d+", "*", path) for path in paths)
+    return tuple(f"{count} modules {kind} (at sampled points)" for kind, count in kinds.items())
 
 
 def check_turns(parted: Sequence[nn.Module]) -> None:
@@ -138,6 +165,11 @@ def _of_two(paths: Sequence[str], calls: Sequence[Call], inputs: Mapping[str, Te
     return tuple(stream or text for stream in found)
 
 
+def in_tower(path: str) -> bool:
+    """Return whether a module's name says that it reads images or audio."""
+    return _says(path, _PICTURES) or _says(path, _SOUNDS)
+
+
 def _says(path: str, words: Sequence[str]) -> bool:
     return any(word in part for part in path.lower().split(".") for word in words) and not any(
         word in part for part in path.lower().split(".") for word in _TEXTS
@@ -147,9 +179,10 @@ def _says(path: str, words: Sequence[str]) -> bool:
 def looks_back(call: Call) -> bool:
     """Return whether a mask blocks all later keys."""
     allowed = call.attention.allowed
-    if allowed is None or call.attention.shape[-2] != call.attention.shape[-1]:
+    if allowed is None or call.attention.shape[-2] > call.attention.shape[-1]:
         return False
-    return not bool((allowed & ~causal(allowed.shape[-1]).to(allowed.device)).any())
+    closed = causal(*call.attention.shape[1:]).to(allowed.device)
+    return not bool((allowed & ~closed).any())
 
 
 def layer_numbers(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]) -> tuple[LayerNumber, ...]:

@@ -12,7 +12,6 @@ from attention_viz.edits.eviction import Evict
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.edits.places import check_places
 from attention_viz.errors import ShapeError, UnsupportedModel
-from attention_viz.inputs.check import unpadded
 from attention_viz.inputs.cost import cost_of, file_for
 from attention_viz.operation.modules import Projection
 from attention_viz.operation.numerics import REPEATED
@@ -66,10 +65,22 @@ class TokenAxes:
         return cls({stream: tokens}, {stream: tokens})
 
     @classmethod
+    def of_text(cls, anatomy: Anatomy, tokens: Tokens) -> "TokenAxes":
+        """Return a text's axes: those of its words and of streams with slots."""
+        of_slots = {stream: one.of_text(tokens) for stream, one in anatomy.axes.items()}
+        words = [stream for stream in anatomy.reading if stream not in of_slots]
+        return cls(dict.fromkeys(words, tokens), dict.fromkeys(words, tokens)).with_slots(of_slots)
+
+    @classmethod
     def of_pair(cls, source: Tokens, read: Tokens, produced: Tokens) -> "TokenAxes":
         """Return an encoder–decoder's axes; the tokens produced name the rows of cross-attention."""
         queries = {"encoder": source, "decoder": read, "cross": produced}
         return cls(queries, {"encoder": source, "decoder": read, "cross": source})
+
+    def with_slots(self, found: Mapping[str, tuple[Tokens, Tokens]]) -> "TokenAxes":
+        """Return these axes with those of more streams, rows and columns each."""
+        queries, keys = ({stream: both[side] for stream, both in found.items()} for side in (0, 1))
+        return TokenAxes({**self.queries, **queries}, {**self.keys, **keys})
 
     def within(self, every: "TokenAxes") -> "TokenAxes":
         """Return all streams' axes, with these where they have as many positions."""
@@ -125,7 +136,7 @@ class Tracer:
         # Tensors of whoever asks, who may write into them while the trace still needs them.
         inputs = {name: tensor.clone() for name, tensor in inputs.items()}
         check_places(edits, anatomy.layers, anatomy.mixers)
-        edits = snapshots(edits, {stream: unpadded(stream, inputs) for stream in anatomy.reading})
+        edits = snapshots(edits, anatomy.real_rows(inputs))
         calls = len(anatomy.streams) + len(anatomy.mixer_places)
         rest = file_for(inputs)
         later, kept = rest is not None and body_of(self.runner.model) is not None, None if keep is None else len(keep)

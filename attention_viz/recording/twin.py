@@ -109,7 +109,8 @@ class Twin:
         self, inputs: Mapping[str, Tensor], attend: Callable[[FollowedCall], None], soften: Soften | None = None
     ) -> tuple[Tensor, int]:
         """Return an eager run's output and number of softmaxes; see `Following`."""
-        following = Following(parameters_of(self.model), attend, busy=in_sparse_turn, softmax=soften)
+        inside = bool(self.plan.sites)
+        following = Following(parameters_of(self.model), attend, busy=in_sparse_turn, softmax=soften, inside=inside)
         with self.turned("eager"), self.door, torch.no_grad(), following:
             output = output_of(self.model(**inputs, **self.settings))
         return output, following.softmaxes

@@ -20,9 +20,10 @@ from attention_viz.protocol.model import Model
 from attention_viz.scratch.vectors import seeded_numbers, sinusoidal, word_id, word_vectors
 from attention_viz.scratch.verify import measure
 from attention_viz.trace.kept import KeptLayers, chosen_layers
+from attention_viz.trace.kind import check_text
 from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.splitting import split_words
-from attention_viz.trace.tokens import Tokens, check_text
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Layer, Provenance, Trace
 from attention_viz.trace.trace_data import attach
 

@@ -43,6 +43,7 @@ class Settings:
         frames: sites that may frame the app, such as "https://learn.example.org".
         metrics: "on" opens `/_stcore/metrics`, Streamlit's session and memory counts.
         log_messages: "on" logs error messages, which may quote visitors' text.
+        panels: "off" hides other packages' panels on Explore.
         teacher: the key of the Class page and, made from it, of the answer sheet; without one both stay closed.
     """
 
@@ -63,6 +64,7 @@ class Settings:
     frames: str = ""
     metrics: bool = False
     log_messages: bool = False
+    panels: bool = True
     teacher: str = ""
 
     def __post_init__(self) -> None:
@@ -127,6 +129,7 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
     "frames": _sites,
     "metrics": _switch,
     "log_messages": _switch,
+    "panels": _switch,
     "teacher": _key,
 }
 

@@ -25,7 +25,7 @@ from attention_viz.steps.head import OpenHead
 from attention_viz.steps.mixer_steps import exact_row
 from attention_viz.steps.mixing import logs_of
 from attention_viz.steps.pair import MixerPair, pair_steps
-from attention_viz.trace.kind import Unit
+from attention_viz.trace.kind import CROSSING_STREAMS, Unit
 
 # So many terms of a score are named, and so many heads at most.
 _TERMS, _HEADS = 6, 9
@@ -47,7 +47,7 @@ class _SlideRow:
         self.opened, self.place, self.key = opened, query, key
         self.keys = opened.trace.key_tokens(opened.stream)
         queries = opened.trace.query_tokens(opened.stream)
-        self.query = query if opened.stream != "cross" and queries == self.keys else None
+        self.query = query if opened.stream not in CROSSING_STREAMS and queries == self.keys else None
         self.looking, self.seen = named(queries, query, "query"), named(self.keys, key, "key")
         self.pair: tuple[Part, ...] = (*self.looking, (" · ", ""), *self.seen)
         self.scores = _first(opened.attention.scores)

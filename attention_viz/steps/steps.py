@@ -17,6 +17,8 @@ from torch import Tensor
 from attention_viz.steps import changes as step_changes
 from attention_viz.steps.head import OpenHead
 from attention_viz.trace.export import head_tensors
+from attention_viz.trace.kind import CROSSING_STREAMS
+from attention_viz.trace.slots import has_target
 
 __all__ = [
     "NOTATIONS",
@@ -251,7 +253,12 @@ def explanation_of(opened: OpenHead, name: str) -> str:
         )
     if name == "biased" and opened.bias_parts:
         return f"This model adds to each score {', and '.join(BIASES.get(part, part) for part in opened.bias_parts)}."
-    return CROSSING.get(name, STEPS[name].explanation) if opened.stream == "cross" else STEPS[name].explanation
+    return CROSSING.get(name, STEPS[name].explanation) if _writes(opened) else STEPS[name].explanation
+
+
+def _writes(opened: OpenHead) -> bool:
+    """Return whether the queries are the words that a decoder writes."""
+    return opened.stream == "cross" and has_target(opened.trace.attention_streams)
 
 
 def steps_of(opened: OpenHead) -> dict[str, Step]:
@@ -303,7 +310,7 @@ def formula_of(opened: OpenHead, name: str, notation: str = "rows") -> str:
     """Return the LaTeX formula of a `STEPS` name in one of `NOTATIONS`."""
     formula = STEPS[name].formula(notation).replace(r"\lambda", _factor(opened))
     formula = _with_biases(formula, opened)
-    if opened.stream == "cross" and name in ("key", "value"):
+    if opened.stream in CROSSING_STREAMS and name in ("key", "value"):
         # The encoder's vectors M, where the query is made of the decoder's X.
         formula = re.sub(r"(?<![A-Za-z\\])X(?![A-Za-z])", "M", formula).replace("x_j", "m_j")
     if name == "scores" and opened.rotates:

@@ -14,12 +14,12 @@ from attention_viz.operation.cutting import first
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.chat.segments import Segment
 from attention_viz.trace.given.from_weights import attention_of, mixer_of_weights
-from attention_viz.trace.kind import MEDIA
+from attention_viz.trace.kind import MEDIA, SLOT_STREAMS
 from attention_viz.trace.layers import Layer, MixerLayer
 from attention_viz.trace.memory import first_rows
 from attention_viz.trace.provenance import MERGED, Provenance
 from attention_viz.trace.rerun import Along, Relevance
-from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.tokens import Tokens, first_tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import attach, behind, by_row
 
@@ -57,8 +57,9 @@ def merge_words(trace: Trace) -> Trace:
         for stream, found in trace.layers.items()
     }
     mixers, left_out = _merged_mixers(trace, groups)
-    last = (*trace.queries,)[-1] if not trace.layers else trace.attention_streams[-1]
-    read = groups[f"{last if last != 'cross' else 'decoder'} queries"]
+    streams = [one for one in trace.queries if one not in SLOT_STREAMS] or list(trace.queries)
+    last = streams[-1]
+    read = groups[f"{'decoder' if last == 'cross' and 'decoder' in trace.layers else last} queries"]
     pieces = sum(len(group) for group in read)
     output = trace.output if trace.output_shape[0] != pieces else _mean(read, trace.output)
     made = pieces - trace.provenance.generated
@@ -159,6 +160,7 @@ def tokens_of_words(tokens: Tokens, groups: Pieces) -> Tokens:
         spelling,
         tuple(tokens.place[first] for first in firsts),
         tuple(tokens.regions[first] for first in firsts),
+        tuple(tokens.slots[first] for first in firsts),
     )
 
 
@@ -182,7 +184,7 @@ def beginning(trace: Trace, count: int) -> Trace:
         )
     if count == len(tokens):
         return trace
-    cut, output = {stream: _first(tokens, count)}, by_row(trace)
+    cut, output = {stream: first_tokens(tokens, count)}, by_row(trace)
     found = trace.derived(
         layers={**trace.layers, stream: tuple(_layer(layer, count) for layer in trace.layers[stream])},
         queries={**trace.queries, **cut},
@@ -250,11 +252,6 @@ def _layer(layer: Layer, count: int) -> Layer:
     call = first(layer.attention, queries=count, keys=count)
     picking = None if layer.picking is None else layer.picking.changed(lambda one: one[..., :count, :count])
     return replace(layer, attention=call, bias_parts=parts, picking=picking, **around)
-
-
-def _first(tokens: Tokens, count: int) -> Tokens:
-    found = {entry.name: getattr(tokens, entry.name) for entry in fields(tokens) if entry.init}
-    return replace(tokens, **{name: value[:count] for name, value in found.items() if isinstance(value, tuple)})
 
 
 def last_tokens(tokens: Tokens, count: int) -> Tokens:

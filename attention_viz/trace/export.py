@@ -4,7 +4,8 @@ import csv
 import functools
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from os import PathLike
 from typing import Any, cast
 
 import numpy
@@ -17,24 +18,28 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import terms_of
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.ahead import Progress, ahead
+from attention_viz.trace.files.arrow import PLACES, Column, described, schema_of, write_groups
 from attention_viz.trace.kept import KeptLayers, chosen_layers, layers_in_words
 from attention_viz.trace.spelling import table_in_html
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace_data import TraceData
 
 # The tokenizer's own pieces first; as people read them, such as "·bank" for "Ġbank", after what was there before them.
-COLUMNS = (
-    "stream",
-    "layer",
-    "head",
-    "query",
-    "query_token",
-    "key",
-    "key_token",
-    "weight",
-    "query_written",
-    "key_written",
-)
+WEIGHT_COLUMNS = {
+    **PLACES,
+    "query": Column("the position of the attending token, from 0"),
+    "query_token": Column("the attending token, as the tokenizer writes it"),
+    "key": Column("the position of the token that is attended to, from 0"),
+    "key_token": Column("the token that is attended to, as the tokenizer writes it"),
+    "weight": Column(
+        "the attention weight; a query's sum to 1, or are signed in a layer without a softmax", "share of the query"
+    ),
+    "query_written": Column("the attending token in readable form"),
+    "key_written": Column("the token that is attended to, in readable form"),
+}
+COLUMNS = tuple(WEIGHT_COLUMNS)
+# Rows of a Parquet file's row group; fewer if a head ends.
+GROUP = 2**20
 
 # What two cores of 2023 do in a second.
 ROWS_A_SECOND = 2e6
@@ -54,6 +59,61 @@ def weights_table(
     progress: Progress | None = None,
 ) -> pandas.DataFrame:
     """Return one row per weight; None selects all; see `Trace.table`."""
+    chosen = _chosen(trace, layer, head, stream, layers)
+    rows = sum(_rows_of(trace, *one[:2]) for one in chosen)
+    report = ahead("Trace.table", rows, rows / ROWS_A_SECOND, progress)
+    pieces: list[pandas.DataFrame] = []
+    for done, (name, number, one) in enumerate(chosen, start=1):
+        pieces.append(_head_table(trace, number, one, name))
+        report(done / len(chosen))
+    table = pandas.concat(pieces, ignore_index=True) if pieces else pandas.DataFrame(columns=list(COLUMNS))
+    return described(table, WEIGHT_COLUMNS)
+
+
+def write_weights(
+    trace: TraceData,
+    path: str | PathLike[str],
+    part: tuple[int | None, int | None, str | None, Sequence[int] | None],
+    progress: Progress | None,
+    heads: Sequence[int] | None = None,
+    start: int = 0,
+) -> None:
+    """Write one row per weight to a Parquet file; see `Trace.to_parquet`.
+
+    Args:
+        part: layer, head, stream and layers, as in `weights_table`.
+        heads: the model's numbers of the trace's heads, if they are others.
+        start: the position of the first row.
+    """
+    import pyarrow
+
+    chosen = _chosen(trace, *part)
+    rows = sum(_rows_of(trace, *one[:2]) for one in chosen)
+    report = ahead("Trace.to_parquet", rows, rows / ROWS_A_SECOND, progress)
+    text, number = pyarrow.string(), pyarrow.int64()
+    kinds = {name: text if name.endswith(("stream", "token", "written")) else number for name in COLUMNS}
+    about = json.dumps(trace.provenance.as_dict())
+    schema = schema_of({**kinds, "weight": pyarrow.float32()}, WEIGHT_COLUMNS, about)
+
+    def groups() -> Generator[Any]:
+        done = 0
+        for name, layer, head in chosen:
+            queries, keys = trace.attention(layer, name).shape[-2:]
+            step = max(1, GROUP // max(1, keys))
+            for first in range(0, queries, step):
+                table = _head_table(trace, layer, head, name, range(first, min(first + step, queries)))
+                table = table.assign(head=head if heads is None else heads[head], query=table["query"] + start)
+                yield pyarrow.Table.from_pandas(table, schema, preserve_index=False)
+                done += len(table)
+                report(done / rows)
+
+    write_groups(path, groups(), schema)
+
+
+def _chosen(
+    trace: TraceData, layer: int | None, head: int | None, stream: str | None, layers: Sequence[int] | None
+) -> list[tuple[str, int, int]]:
+    """Return the stream, layer and head of each selected matrix."""
     if layer is not None and layers is not None:
         raise ShapeError(f"pass layer or layers, not both; got layer={layer!r} and layers={layers!r}")
     numbers = {name: kept.numbers for name, kept in some_layers(trace, layers).items()}
@@ -67,19 +127,17 @@ def weights_table(
         streams = [name for name in numbers if layer in numbers[name]] or list(numbers)[:1]
     else:
         streams = list(numbers)
-    chosen = [
+    return [
         (name, number, one)
         for name in streams
         for number in (numbers.get(name, ()) if layer is None else (layer,))
         for one in (range(trace.head_count(number, name)) if head is None else (head,))
     ]
-    rows = sum(math.prod(trace.attention(number, name).shape[1:]) for name, number, _ in chosen)
-    report = ahead("Trace.table", rows, rows / ROWS_A_SECOND, progress)
-    pieces: list[pandas.DataFrame] = []
-    for done, (name, number, one) in enumerate(chosen, start=1):
-        pieces.append(_head_table(trace, number, one, name))
-        report(done / len(chosen))
-    return pandas.concat(pieces, ignore_index=True) if pieces else pandas.DataFrame(columns=list(COLUMNS))
+
+
+def _rows_of(trace: TraceData, stream: str, layer: int) -> int:
+    """Count one head's weights."""
+    return math.prod(trace.attention(layer, stream).shape[1:])
 
 
 def some_layers(trace: TraceData, layers: Sequence[int] | None) -> dict[str, KeptLayers]:
@@ -121,8 +179,11 @@ def inert(text: str) -> str:
     return "'" + text if text.startswith(_FORMULA_STARTS) or visible.startswith(_FORMULA_STARTS) else text
 
 
-def _head_table(trace: TraceData, layer: int, head: int, stream: str) -> pandas.DataFrame:
-    weights = trace.weights(layer, head, stream).detach().float().cpu().numpy()
+def _head_table(trace: TraceData, layer: int, head: int, stream: str, some: range | None = None) -> pandas.DataFrame:
+    """Return one head's weights, or those of some of its rows."""
+    call = cast("Attention | TokenMixer", trace.attention(layer, stream)).head(head)
+    weights = (call if some is None else call.rows(list(some))).weights.detach().float().cpu().numpy()
+    first = 0 if some is None else some.start
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     rows, columns = weights.shape
     return pandas.DataFrame(
@@ -130,12 +191,12 @@ def _head_table(trace: TraceData, layer: int, head: int, stream: str) -> pandas.
             "stream": stream,
             "layer": layer,
             "head": head,
-            "query": numpy.repeat(numpy.arange(rows), columns),
-            "query_token": numpy.repeat(numpy.array(_writable(queries), dtype=object), columns),
+            "query": numpy.repeat(numpy.arange(first, first + rows), columns),
+            "query_token": numpy.repeat(numpy.array(_writable(queries)[first:][:rows], dtype=object), columns),
             "key": numpy.tile(numpy.arange(columns), rows),
             "key_token": numpy.tile(numpy.array(_writable(keys), dtype=object), rows),
             "weight": weights.ravel(),
-            "query_written": numpy.repeat(numpy.array(queries.written, dtype=object), columns),
+            "query_written": numpy.repeat(numpy.array(queries.written[first:][:rows], dtype=object), columns),
             "key_written": numpy.tile(numpy.array(keys.written, dtype=object), rows),
         },
         columns=list(COLUMNS),

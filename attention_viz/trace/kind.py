@@ -13,15 +13,33 @@ from attention_viz.errors import (
     UnusableVideo,
 )
 
-__all__ = ["MEDIA", "MIXER", "STREAMS", "STREAM_KINDS", "InputKind", "Unit", "check_places", "stream_kind"]
+__all__ = [
+    "CROSSING_STREAMS",
+    "MEDIA",
+    "MIXER",
+    "SLOTS",
+    "SLOT_STREAMS",
+    "STREAMS",
+    "STREAM_KINDS",
+    "InputKind",
+    "Unit",
+    "check_places",
+    "check_text",
+    "stream_kind",
+]
 
 # A grid of patches has at most so many places for each position there is: a model may read a quarter of a picture's.
 _EMPTIEST = 16
 
+# Slots read the input in "pooling" and each other in "slots", and what the model gives out reads them in "readout".
+SLOT_STREAMS = ("pooling", "slots", "readout")
 # What reads a picture or a sound alone is named after it; what such a tower hands on comes after it.
 STREAM_KINDS = ("picture", "sound", "encoder", "decoder", "cross")
 # A part that attends over other positions has a stream of its own: "picture 2", and so on.
-STREAMS = tuple(name for kind in STREAM_KINDS for name in (kind, *(f"{kind} {number}" for number in range(2, 10))))
+_NUMBERED = tuple(name for kind in STREAM_KINDS for name in (kind, *(f"{kind} {number}" for number in range(2, 10))))
+STREAMS = (*_NUMBERED, *SLOT_STREAMS)
+# Those whose queries are other positions than their keys.
+CROSSING_STREAMS = ("pooling", "readout", *(name for name in _NUMBERED if name.startswith("cross")))
 # The stream of layers without a softmax; if a layer has several, the second one's is "mixer 2", and so on.
 MIXER = "mixer"
 
@@ -88,32 +106,47 @@ MEDIA = (InputKind.PICTURE, InputKind.SOUND)
 
 
 class Unit(StrEnum):
-    """A token's unit: a word or piece of one, an image patch or an audio frame.
+    """A token's unit: a word or piece of one, an image patch, an audio frame, or a position that the model adds.
 
     Attributes:
         token: the name of one if a word may have several pieces.
         tokens: its plural.
-        whole: the kind of input they are parts of.
+        whole: the kind of input they are parts of; None for slots.
         axes: the names of its position's numbers; empty for words.
+        short: its name in figures.
     """
 
     WORD = "word", "words", "token", "tokens", InputKind.TEXT, ()
     PATCH = "patch", "patches", "patch", "patches", InputKind.PICTURE, ("row", "column")
     FRAME = "frame", "frames", "frame", "frames", InputKind.SOUND, ("second",)
+    LATENT = "latent", "latents", "latent", "latents", None, ()
+    GROUP = "group", "groups", "group", "groups", None, ()
+    OBJECT = "object query", "object queries", "object query", "object queries", None, (), "query"
+    OUTPUT = "output query", "output queries", "output query", "output queries", None, (), "output"
+    VIRTUAL = "virtual token", "virtual tokens", "virtual token", "virtual tokens", None, (), "virtual"
 
     plural: str
     token: str
     tokens: str
-    whole: InputKind
+    whole: InputKind | None
     axes: tuple[str, ...]
+    short: str
 
     def __new__(
-        cls, name: str, plural: str, token: str, tokens: str, whole: InputKind, axes: tuple[str, ...]
+        cls,
+        name: str,
+        plural: str,
+        token: str,
+        tokens: str,
+        whole: InputKind | None,
+        axes: tuple[str, ...],
+        short: str = "",
     ) -> "Unit":
         """Set one table row's attributes."""
         unit = str.__new__(cls, name)
         unit._value_ = name
         unit.plural, unit.token, unit.tokens, unit.whole, unit.axes = plural, token, tokens, whole, axes
+        unit.short = short or name
         return unit
 
     @classmethod
@@ -124,6 +157,14 @@ class Unit(StrEnum):
     def named(self, place: Sequence[float]) -> str:
         """Name one by its place: "patch 3, 5", row and column from 0, or "1.20 s", as the explorer does."""
         return f"{place[0]:.2f} s" if self is Unit.FRAME else f"{self} {', '.join(f'{one:g}' for one in place)}"
+
+    def shortened(self, label: str) -> str:
+        """Shorten a label for figures: "query 12" for "object query 12"."""
+        return self.short + label.removeprefix(self) if label.startswith(f"{self} ") else label
+
+
+# Positions that are no part of the input: the model learned them, or makes them.
+SLOTS = tuple(unit for unit in Unit if unit.whole is None)
 
 
 def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
@@ -144,3 +185,9 @@ def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
             f"{len(patches):,} patches don't fit {rows:,} rows × {columns:,} columns; a grid may have {_EMPTIEST} "
             f"times as many places as positions, {_EMPTIEST * len(places):,}"
         )
+
+
+def check_text(text: object, what: str = "a text") -> None:
+    """Refuse anything but a str."""
+    if not isinstance(text, str):
+        raise UnusableText(f"{what} must be a str; got {type(text).__name__}")

@@ -1,4 +1,4 @@
-"""Which keys a layer's indexer picked for attention, and by which scores."""
+"""The keys that a layer's indexer picked for attention, and their scores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,6 +10,8 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.operation.shapes import FLOATING, broadcasts
 from attention_viz.operation.short_repr import ShortRepr
+
+__all__ = ["Picking", "check_picking"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

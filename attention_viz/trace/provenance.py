@@ -132,6 +132,12 @@ class Provenance:
         """Return a copy with some of the generated tokens, by their numbers from 0, rising."""
         return replace(self, generated=len(numbers), decoding=pick(self.decoding, numbers))
 
+    def after(self, count: int) -> "Provenance":
+        """Return a copy for a text that begins after virtual tokens."""
+        moved = tuple(replace(one, start=one.start + count, end=one.end + count) for one in self.segments)
+        answer = None if self.answer is None else (self.answer[0], self.answer[1] + count)
+        return replace(self, segments=moved, answer=answer) if count else self
+
     @property
     def stored_in_words(self) -> str:
         """The file's loss against the run's numbers, as a part of a sentence; empty if none."""

@@ -1,12 +1,12 @@
 """The tokens along an attention matrix's axes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, fields, replace
 from itertools import islice
 from math import isfinite
 
-from attention_viz.errors import ShapeError, TraceError, UnusableText
-from attention_viz.trace.kind import Unit, check_places
+from attention_viz.errors import ShapeError, TraceError
+from attention_viz.trace.kind import SLOTS, Unit, check_places, check_text
 from attention_viz.trace.once import once
 from attention_viz.trace.spelling import (
     SPACE,
@@ -23,7 +23,7 @@ from attention_viz.trace.spelling import (
 )
 from attention_viz.trace.words import WordFinder, begins_with_blank, without_marks_above
 
-__all__ = ["PADDING", "Region", "Tokens", "check_text"]
+__all__ = ["PADDING", "Region", "Tokens", "first_tokens"]
 
 # The label of a position that only fills up a row.
 PADDING = "[PAD]"
@@ -95,6 +95,7 @@ class Tokens:
         regions: for a text with images, a video or audio, the rectangle or stretch that each placeholder reads, and
             each position of a tile, measured inside the model. None for words, and for placeholders that nothing moves,
             such as ends of lines.
+        slots: the unit of each position that the model adds, such as "latent" or "object query"; else None.
     """
 
     labels: tuple[str, ...]
@@ -106,6 +107,7 @@ class Tokens:
     spelling: tuple[str, ...] = field(default=())
     place: tuple[tuple[float, ...] | None, ...] = field(default=())
     regions: tuple[Region | None, ...] = field(default=())
+    slots: tuple[str | None, ...] = field(default=())
 
     def __post_init__(self) -> None:
         """Fill in missing rows and refuse unequal lengths."""
@@ -117,6 +119,7 @@ class Tokens:
             "spelling": (_UNKNOWN,) * len(self.labels),
             "place": (None,) * len(self.labels),
             "regions": (None,) * len(self.labels),
+            "slots": (None,) * len(self.labels),
         }
         for name, default in blank.items():
             if not getattr(self, name):
@@ -128,6 +131,8 @@ class Tokens:
                 )
         if unknown := set(self.spelling) - set(SPELLINGS):
             raise TraceError(f"unknown spelling {min(unknown)!r}; choose {', '.join(SPELLINGS)}")
+        if unknown := {one for one in self.slots if one is not None} - set(SLOTS):
+            raise TraceError(f"unknown slot {min(unknown)!r:.40}; choose {', '.join(SLOTS)}")
         check_places(self.place)
 
     def __len__(self) -> int:
@@ -154,9 +159,7 @@ class Tokens:
             TraceError: the tokens have none.
         """
         if self.ids is None:
-            raise TraceError(
-                f"{self.labels[0]}, … have no ids, because they are image patches or audio frames, not words"
-            )
+            raise TraceError(f"{self.labels[0]}, … have no ids, because they are {self.units[0].tokens}, not words")
         return self.ids
 
     @once
@@ -167,11 +170,14 @@ class Tokens:
     @once
     def units(self) -> tuple[Unit, ...]:
         """Each token's unit; special tokens count as words."""
-        return tuple(map(Unit.of, self.place))
+        pairs = zip(self.slots, self.place, strict=True)
+        return tuple(Unit.of(place) if slot is None else Unit(slot) for slot, place in pairs)
 
     @once
     def unit(self) -> Unit:
-        """Patches or frames if there are any, else words."""
+        """Patches or frames if there are any, else words; slots if there is nothing else."""
+        if all(self.slots) and self.slots:
+            return self.units[0]
         return Unit.of(next((one for one in self.place if one is not None), None))
 
     @once
@@ -187,7 +193,9 @@ class Tokens:
         return {at: one[0] for at, one in placed if one is not None and Unit.of(one) is Unit.FRAME}
 
     def placed_at(self, position: int) -> str | None:
-        """Name a token by its place: "patch 3, 5", row and column from 0, or "1.20 s"; None if it has none."""
+        """Name a token by its place: "patch 3, 5", row and column from 0, "1.20 s" or "latent 3"; None for a word."""
+        if self.slots[position] is not None:
+            return self.labels[position]
         place = self.place[position]
         return None if place is None else self.units[position].named(place)
 
@@ -213,8 +221,11 @@ class Tokens:
 
     @once
     def _spelled(self) -> list[tuple[str, str]]:
-        every = zip(self.labels, self.spelling, self.place, strict=True)
-        return [("", label) if place else spell(label, how) for label, how, place in every]
+        every = zip(self.labels, self.spelling, self.place, self.slots, strict=True)
+        return [
+            ("", Unit(slot).shortened(label)) if slot else ("", label) if place else spell(label, how)
+            for label, how, place, slot in every
+        ]
 
     def require(self, position: int) -> None:
         """Raise an error for a position outside the row, counted from 0.
@@ -270,6 +281,7 @@ class Tokens:
             spelling=(*self.spelling[:real], *[_TEXT] * filling),
             place=(*self.place[:real], *[None] * filling),
             regions=(*self.regions[:real], *[None] * filling),
+            slots=(*self.slots[:real], *[None] * filling),
         )
 
     @once
@@ -380,7 +392,7 @@ class Tokens:
         return cls(tuple(str(i) for i in ids), tuple(ids), padding=tuple(padding))
 
 
-def check_text(text: object, what: str = "a text") -> None:
-    """Refuse anything but a str."""
-    if not isinstance(text, str):
-        raise UnusableText(f"{what} must be a str; got {type(text).__name__}")
+def first_tokens(tokens: Tokens, count: int) -> Tokens:
+    """Return the first tokens of a text."""
+    found = {entry.name: getattr(tokens, entry.name) for entry in fields(tokens) if entry.init}
+    return replace(tokens, **{name: value[:count] for name, value in found.items() if isinstance(value, tuple)})

@@ -16,7 +16,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.ahead import Progress
 from attention_viz.trace.chat.segments import Segment, check_segments, text_stream
-from attention_viz.trace.export import trace_in_html, weights_table
+from attention_viz.trace.export import trace_in_html, weights_table, write_weights
 from attention_viz.trace.files.read import read_trace
 from attention_viz.trace.files.write import write_trace
 from attention_viz.trace.given.by_hand import GivenTrace
@@ -38,7 +38,7 @@ class Trace(GivenTrace):
     It keeps each attention call's query, key, value and other terms, and computes weights when you read them.
 
     Attributes:
-        layers: by stream ("encoder", "decoder", "cross", "picture" or "sound"), its kept attention layers in running
+        layers: by stream ("encoder", "decoder", "picture" …, one of `STREAMS`), its kept attention layers in running
             order; empty in a model without softmax attention.
         queries: by stream, the tokens of the rows; under "mixer" without softmax attention.
         keys: by stream, the tokens of the columns.
@@ -123,6 +123,32 @@ class Trace(GivenTrace):
             ShapeError: the head is missing, or you passed both layer and layers.
         """
         return weights_table(self, layer, head, stream, layers, progress)
+
+    def to_parquet(
+        self,
+        path: str | PathLike[str],
+        layer: int | None = None,
+        head: int | None = None,
+        stream: str | None = None,
+        *,
+        layers: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Write the rows of `table` to a Parquet file, without the whole table in memory.
+
+        Each head has its own row groups, of a million rows or fewer. A field's metadata has its column's `description`
+        and `unit`; the schema's has the trace's provenance as JSON, `attention_viz`. Other arguments are those of
+        `table`.
+
+        Args:
+            path: an existing file stays until the new one is complete.
+
+        Raises:
+            TraceError: the layer or stream is missing.
+            ShapeError: the head is missing, or you passed both layer and layers.
+            OSError: the file can't be written.
+        """
+        write_weights(self, path, (layer, head, stream, layers), progress)
 
     def save(
         self,
@@ -325,12 +351,25 @@ class TracePart(Trace):
         progress: Progress | None = None,
     ) -> pandas.DataFrame:
         """Return one row per kept weight, as `Trace.table` does, with the model's heads and the text's positions."""
-        count = self._whole.head_count(self._whole.layer_numbers(stream)[0], stream)
-        index = None if head is None else self._index_of(head, count)
+        heads, start = self._numbers(stream)
+        index = None if head is None else self._index_of(head, len(heads))
         found = weights_table(self._whole, layer, index, stream, layers, progress)
-        heads: Sequence[int] = self.part.heads or range(count)
-        start = len(self._whole.key_tokens(stream)) - len(self._whole.query_tokens(stream))
         return found.assign(head=[heads[one] for one in found["head"]], query=found["query"] + start)
+
+    def to_parquet(
+        self,
+        path: str | PathLike[str],
+        layer: int | None = None,
+        head: int | None = None,
+        stream: str | None = None,
+        *,
+        layers: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Write the rows of `table` to a Parquet file, as `Trace.to_parquet` does."""
+        heads, start = self._numbers(stream)
+        index = None if head is None else self._index_of(head, len(heads))
+        write_weights(self._whole, path, (layer, index, stream, layers), progress, heads, start)
 
     def save(
         self,
@@ -343,6 +382,12 @@ class TracePart(Trace):
     ) -> None:
         """Write the kept part to a file, as `Trace.save` does; `Trace.load` reads it as a part."""
         write_trace(self._whole, path, layers=layers, what=what, dtype=dtype, progress=progress, cells=self.part)
+
+    def _numbers(self, stream: str | None) -> tuple[Sequence[int], int]:
+        """Return the model's numbers of the kept heads, and the first kept row's position."""
+        count = self._whole.head_count(self._whole.layer_numbers(stream)[0], stream)
+        start = len(self._whole.key_tokens(stream)) - len(self._whole.query_tokens(stream))
+        return self.part.heads or range(count), start
 
     def _index_of(self, head: int, count: int) -> int:
         heads: Sequence[int] = self.part.heads or range(count)

@@ -33,6 +33,7 @@ from attention_viz.scratch.model import Scratch
 from attention_viz.trace.export import to_csv
 from attention_viz.trace.trace import Fidelity
 from attention_viz.views import heatmap_svg
+from attention_viz.views.export.plain import plain_svg
 from scripts import serve
 from tests.answers import answer_of, result_of, rows_of
 from tests.shipped import load_once
@@ -274,7 +275,7 @@ def test_a_picture_is_laid_out_for_print_as_it_is_asked_for(run: Run, tmp_path: 
         numbers=False,
         font_size=9,
     )
-    assert path.read_text("utf-8") == own
+    assert path.read_text("utf-8") == plain_svg(own)
     again = tmp_path / "again.svg"
     refused(run(*words, str(again), "--width", "wide"), "width .* mm.*'wide'")
     refused(run(*words, str(tmp_path / "w.csv"), "--width", "85mm"), r"\.csv isn't a picture; leave out --width", 2)
@@ -285,7 +286,7 @@ def test_svg_is_the_head_s_picture_and_html_opens_on_it(run: Run, tmp_path: Path
         path = str(tmp_path / f"head.{ending}")
         assert run("trace", MOON, "--model", "induction", "--layer", "1", "--head", "3", "--out", path)[0] == 0
     own = av.load("induction").trace(MOON)
-    assert (tmp_path / "head.svg").read_text("utf-8") == heatmap_svg(own, 1, 3)
+    assert (tmp_path / "head.svg").read_text("utf-8") == plain_svg(heatmap_svg(own, 1, 3))
     assert (tmp_path / "head.HTML").read_text("utf-8") == av.explore(own, layer=1, head=3).html()
 
 
@@ -601,7 +602,7 @@ def test_a_saved_trace_stands_for_a_text_everywhere_and_its_path_is_never_read_a
     [
         (("com",), {"compare", "completion"}),
         (("heads", "--fo"), {"--format"}),
-        (("heads", "--format", ""), {"table", "csv", "json"}),
+        (("heads", "--format", ""), {"table", "csv", "json", "parquet"}),
         (("why", "--model", "ind"), {"induction"}),
         (("completion", "--he"), {"--help"}),
         (("completion", ""), {"bash", "zsh", "fish"}),

@@ -79,16 +79,20 @@ def test_sinks_that_vary_by_query(mask: list[int] | None) -> None:
     assert_same(trace, returned(model, {"input_ids": ids, "attention_mask": real}, "attentions"), real[0])
 
 
-def test_without_its_sinks_the_model_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    inside = interface._attention  # pyright: ignore[reportPrivateUsage] -- our function without a term
+def test_without_its_sinks_the_model_is_refused() -> None:
+    functions = interface.AttentionInterface()
+    inside = functions[interface.OURS]
     model = tiny(Family("inkling2_text", "Inkling2ForCausalLM"), scale=4)
 
     def careless(*inputs: Any, sinks: object = None, **named: Any) -> Any:
         return inside(*inputs, **named)
 
-    monkeypatch.setitem(interface.AttentionInterface._global_mapping, interface.OURS, careless)  # pyright: ignore
-    with pytest.raises(av.UnsupportedModel, match="gives another result with our attention"):
-        av.wrap(model)
+    functions.register(interface.OURS, careless)
+    try:
+        with pytest.raises(av.UnsupportedModel, match="gives another result with our attention"):
+            av.wrap(model)
+    finally:
+        functions.register(interface.OURS, inside)
 
 
 def test_each_set_of_positions_has_a_stream() -> None:

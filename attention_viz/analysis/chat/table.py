@@ -146,6 +146,8 @@ def _checked(trace: Trace, stream: str | None) -> tuple[str, SegmentAxis]:
     stream = softmax_stream(trace, stream, "a segment table")
     if stream != trace.text_stream:
         raise TraceError(f"segments are of the {trace.text_stream}'s text; choose stream={trace.text_stream!r}")
+    if any(trace.key_tokens(stream).slots) and not any(trace.query_tokens(stream).slots):
+        raise TraceError("a segment table needs the same tokens in rows and columns; this model adds keys")
     if len(trace.query_tokens(stream)) != len(trace.key_tokens(stream)):
         raise TraceError("a segment table needs every row, but this trace keeps some; trace the text without queries=")
     return stream, SegmentAxis.of(trace)

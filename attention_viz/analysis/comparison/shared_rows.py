@@ -61,7 +61,11 @@ def _beginning_of_mixers(one: Trace, other: Trace) -> int:
 
 
 def _alike(one: Tokens, other: Tokens) -> int:
-    parts = [zip(text.numbers, text.labels, text.special, text.padding, strict=True) for text in (one, other)]
+    ids = [text.ids or (None,) * len(text) for text in (one, other)]
+    parts = [
+        zip(numbers, text.labels, text.special, text.padding, strict=True)
+        for numbers, text in zip(ids, (one, other), strict=True)
+    ]
     alike = 0
     for mine, theirs in zip(*parts, strict=False):
         if mine != theirs:

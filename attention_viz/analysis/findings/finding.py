@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["FINDING_KINDS", "Candidate", "Finding", "FindingKind", "NextWordEffects", "WordEffect"]
+from attention_viz.trace.files.arrow import PLACES, Column
+
+__all__ = ["FINDING_COLUMNS", "FINDING_KINDS", "Candidate", "Finding", "FindingKind", "NextWordEffects", "WordEffect"]
 
 
 class WordEffect(NamedTuple):
@@ -28,6 +30,20 @@ class NextWordEffects:
     rival: str
     heads: Mapping[tuple[str, int, int], float]
     sources: Callable[[tuple[str, int, int]], Mapping[int, float]]
+
+
+FINDING_COLUMNS = {
+    **PLACES,
+    "text": Column("the text"),
+    "finding": Column("the finding, a sentence"),
+    "strength": Column("the number in the sentence: a weight, or its mean over rows", "share of the query"),
+    "kind": Column("the kind of finding"),
+    "query": Column("the position of the attending token, from 0"),
+    "key": Column("the position of the token that is attended to, from 0"),
+    "effect": Column("the head's direct effect on the logit of word minus that of rival", "logits"),
+    "word": Column("the likeliest next token"),
+    "rival": Column("the token that it is compared with"),
+}
 
 
 @dataclass(frozen=True)

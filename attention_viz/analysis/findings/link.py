@@ -16,6 +16,7 @@ from attention_viz.analysis.signed import mixer_of
 from attention_viz.analysis.words import Words, words_of
 from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.operation.attention import Attention
+from attention_viz.trace.slots import are_alike
 from attention_viz.trace.trace import Trace
 
 # Of more weights than this the largest is looked for in a map of blocks first; how far that may be from the weights,
@@ -38,7 +39,7 @@ def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence
     # Early rows have much on the first key because they have few others.
     pictured = patches_beside_words(queries.tokens)
     silent = _silent(queries, pictured), _silent(keys, [0] if stream == "decoder" or stream in trace.mixers else ())
-    apart = stream != "cross" and len(queries.tokens) > 1
+    apart = are_alike(stream, queries.tokens, keys.tokens) and len(queries.tokens) > 1
     if stream in trace.mixers:
         found = _strongest_share(trace, (stream, layer, head), *silent, apart=apart)
         return found[1:] if found[0] >= 0 else (_first_plain(queries), _first_plain(keys))

@@ -11,6 +11,7 @@ from attention_viz.analysis.findings.finding import FINDING_KINDS, Candidate
 from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.rows import QueryRows
+from attention_viz.trace.kind import CROSSING_STREAMS
 
 NEXT_WORD = "next word"
 # Pairs that are kept of each head, and of each kind in all heads that are looked through together. Those of the next
@@ -94,6 +95,10 @@ def pairs_of(scene: StreamScene) -> list[Pairs]:
     keys, content = scene.keys.are("content"), scene.queries.are("content")[asked]
     keys[list(scene.resting)] = False
     if not scene.alike:
+        if not scene.writes:
+            # Virtual tokens come before a text's own keys.
+            own = asked + len(scene.keys.pieces) - len(scene.queries.pieces) == columns
+            return _if_any("link", 1.0 * (content & keys & ~(own & (scene.stream not in CROSSING_STREAMS))))
         return _if_any("alignment", (content & keys) * torch.where(asked == columns, _UNMOVED, 1.0))
     pronoun, last = scene.queries.are("pronoun")[asked], asked == (-1 if scene.last is None else scene.last)
     same = torch.tensor(scene.queries.same)

@@ -9,7 +9,9 @@ from torch import Tensor
 from attention_viz.analysis.measured import looks_back
 from attention_viz.analysis.places import after_the_sound, patches_beside_words, sample_of
 from attention_viz.analysis.words import Words, words_of
+from attention_viz.trace.kind import CROSSING_STREAMS
 from attention_viz.trace.once import once
+from attention_viz.trace.slots import has_target
 from attention_viz.trace.trace import Trace
 
 # Weights that are looked through at most; of a longer text the rows of a sample of its words.
@@ -36,7 +38,13 @@ class StreamScene:
     @once
     def alike(self) -> bool:
         """Whether queries and keys are the same text."""
-        return self.stream != "cross" and self.trace.query_tokens(self.stream) == self.trace.key_tokens(self.stream)
+        queries, keys = self.trace.query_tokens(self.stream), self.trace.key_tokens(self.stream)
+        return self.stream not in CROSSING_STREAMS and queries == keys
+
+    @property
+    def writes(self) -> bool:
+        """Whether the queries are the words that a decoder writes."""
+        return self.stream == "cross" and has_target(self.trace.attention_streams)
 
     @once
     def looks_back(self) -> bool:
@@ -47,7 +55,7 @@ class StreamScene:
     def last(self) -> int | None:
         """Return the last word, whose row predicts the next, or None."""
         reads = self.stream == "decoder" or (self.stream in self.trace.mixers and self.looks_back)
-        if not reads or "cross" in self.trace.attention_streams:
+        if not reads or has_target(self.trace.attention_streams):
             return None
         return max((word for word, kind in enumerate(self.queries.kinds) if kind != "padding"), default=None)
 

@@ -27,6 +27,7 @@ from attention_viz.analysis.slides.slide import (
 from attention_viz.analysis.words import words_of
 from attention_viz.trace.derived import tokens_of_words
 from attention_viz.trace.kind import Unit
+from attention_viz.trace.slots import are_alike, has_target
 from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
@@ -59,7 +60,7 @@ def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key
     own = queries == keys
     number = (weight_text(weight), "number")
     alone = own and len(keys.counted) <= 1
-    if stream == "cross":
+    if stream == "cross" and has_target(trace.attention_streams):
         # A row has the name of the word that comes next.
         ask: tuple[Part, ...] = (
             ("Before ", ""),
@@ -196,7 +197,7 @@ def _slide(
     word: str = "",
 ) -> Slide:
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
-    own = stream != "cross" and queries == keys
+    own = are_alike(stream, queries, keys) and queries == keys
     row = _row(trace, stream, layer, head, query)
     # Beside a picture there is no room for a line, and patches of one row of it say little.
     form = "line" if own and keys.unit is not Unit.PATCH else "bars"

@@ -20,6 +20,7 @@ from attention_viz.analysis.slides.slide import (
     with_picture,
 )
 from attention_viz.trace.kind import Unit
+from attention_viz.trace.slots import are_alike
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, stream
             "",
         ),
     )
-    means = f"means over the {unit.plural} of this {unit.whole.one.split()[-1]}"
+    means = f"means over the {unit.plural} of this {'run' if unit.whole is None else unit.whole.one.split()[-1]}"
     return Slide(((ask, ""),), tell, picture, source_of(trace, means, picture))
 
 
@@ -165,7 +166,7 @@ def written_slides(trace: Trace, wrote: Wrote) -> tuple[Slide, ...]:
     queries, keys = trace.query_tokens(wrote.stream), trace.key_tokens(wrote.stream)
     row = row_of(trace, wrote.stream, wrote.layer, wrote.head, wrote.at)
     key = int(row.argmax())
-    own = wrote.stream != "cross" and queries == keys
+    own = are_alike(wrote.stream, queries, keys) and queries == keys
     whole = has_channels(trace, wrote.stream, wrote.layer)
     where = f"layer {wrote.layer}, {'all channels' if whole else f'head {wrote.head}'}"
     against = wrote.contribution * wrote.total < 0

@@ -28,7 +28,9 @@ def findings_in(traces: "Sequence[Trace]", count: int) -> Answer:
     import pandas
 
     import attention_viz as av
+    from attention_viz.analysis.findings.finding import FINDING_COLUMNS
     from attention_viz.analysis.findings.findings import none_because
+    from attention_viz.trace.files.arrow import described
 
     columns = ["finding", "strength", "kind", "stream", "layer", "head", "query", "key", "effect", "word", "rival"]
     found = [(trace, av.findings(trace, count)) for trace in traces]
@@ -39,6 +41,7 @@ def findings_in(traces: "Sequence[Trace]", count: int) -> Answer:
     ]
     table = pandas.DataFrame(rows, columns=["text", *columns])
     table["effect"] = table["effect"].astype(object).where(table["effect"].notna(), None)
+    table = described(table, FINDING_COLUMNS)
     notes = [
         f"no findings in “{trace.provenance.text or ''}”: {none_because(trace)}" for trace, some in found if not some
     ]

@@ -15,7 +15,6 @@ from torch import Tensor
 from attention_viz.edits.edit import Edit, edited, edited_mixer, snapshots
 from attention_viz.edits.places import check_places, concerns, concerns_mixer
 from attention_viz.errors import UnsupportedModel, UnusableText
-from attention_viz.inputs.check import unpadded
 from attention_viz.inputs.device import device_of
 from attention_viz.inputs.text import InputRow
 from attention_viz.operation.numerics import REORDERED, close
@@ -26,6 +25,7 @@ from attention_viz.recording.mixers.listening import heard_mixers
 from attention_viz.recording.mixers.record import MixerCall, MixerRecorder
 from attention_viz.recording.recorder import Call, Recorder
 from attention_viz.recording.tracer import Tracer
+from attention_viz.trace.slots import has_target
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind, by_row
 
@@ -71,8 +71,7 @@ def run_again(before: Trace, edits: Sequence[Edit]) -> Tensor:
             "text, or one recorded in this process"
         )
     check_places(edits, run.anatomy.layers, run.anatomy.mixers)
-    real = {stream: unpadded(stream, dict(run.inputs)) for stream in run.queries}
-    taken, first = snapshots(edits, real), _encoder_calls(run)
+    taken, first = snapshots(edits, run.anatomy.real_rows(dict(run.inputs))), _encoder_calls(run)
     if first and not any(concerns(edit, place) for edit in taken for place in run.anatomy.places[:first]):
         if before not in _encoded:
             _encoded[before] = _encode(run, first, before)
@@ -148,7 +147,7 @@ def try_each(
 
 def _alone(model: Model, before: Trace, edits: Sequence[Edit]) -> Tensor:
     origin = before.provenance
-    target = origin.target if "cross" in before.attention_streams and not origin.generated else None
+    target = origin.target if has_target(before.attention_streams) and not origin.generated else None
     return model.trace(
         origin.text or "",
         origin.second_text,

@@ -15,6 +15,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.interception.inside_torch import signature, with_inside
 
 _PLAIN = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm}
 _ADDED = {torch.baddbmm, Tensor.baddbmm}
@@ -194,6 +195,7 @@ class Following(TorchFunctionMode):
         busy: Callable[[], bool] = lambda: False,
         product: Callable[[Product], Tensor | None] | None = None,
         softmax: Soften | None = None,
+        inside: bool = True,
     ) -> None:
         """Set up the callbacks.
 
@@ -201,8 +203,10 @@ class Following(TorchFunctionMode):
             parameters: their addresses; see `memory_of`.
             attend: returns an output, (…, query, d_v), or None for the model's own.
             product: returns a replacement, (…, row, column), or None.
+            inside: whether to follow torch's multi-head attention, too.
         """
         super().__init__()
+        self._inside = inside
         self._parameters, self._attend, self._busy = parameters, attend, busy
         self._product, self._softmax = product, softmax
         self.softmaxes = self._products = 0
@@ -215,6 +219,8 @@ class Following(TorchFunctionMode):
         named = kwargs or {}
         if self._busy():
             return func(*args, **named)
+        if func is functional.multi_head_attention_forward and self._inside:
+            return self._enter(func, args, named)
         if func in _SOFTMAX:
             return self._soften(func, args, named)
         product = product_of(func, args, named)
@@ -226,6 +232,17 @@ class Following(TorchFunctionMode):
             if found:
                 _mark(result, _merged(found, _name(func)))
         return result
+
+    def _enter(self, func: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Tensor, Tensor | None]:
+        """Follow torch's multi-head attention: handing out its weights, it multiplies them itself."""
+        call = signature(func).bind(*args, **named)
+        call.apply_defaults()
+        inner = {**call.arguments, "need_weights": True}
+        if not call.arguments["need_weights"]:
+            inner["is_causal"] = False  # a hint beside the mask, which weights don't take
+        with self:
+            output, weights = with_inside(func)(**inner)
+        return output, weights if call.arguments["need_weights"] else None
 
     def _multiply(self, product: Product, func: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         weights = next((mark for mark in _marks((*args, *named.values())) if mark.logits is not None), None)

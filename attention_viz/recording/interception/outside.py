@@ -23,7 +23,9 @@ from attention_viz.recording.interception.plan import computing
 if TYPE_CHECKING:
     from attention_viz.recording.runner import Pass
 
-SOFTMAX = "a softmax of products"
+SOFTMAX, MANY = "a softmax of products", "torch's MultiheadAttention"
+# What a plan may follow.
+FOLLOWED = (SOFTMAX, MANY)
 
 _MARK = "_attention_viz_outside"
 # Operations by their names: those that multiply two tensors, with what is added to the product first or last,
@@ -37,7 +39,7 @@ _ENDS = frozenset("embedding convolution conv1d conv2d conv3d native_layer_norm 
 _KERNEL = re.compile(r"attention|attn|transformer_encoder_layer", re.IGNORECASE)
 _IN_WORDS = (
     ("_transformer_encoder_layer", "torch's TransformerEncoderLayer"),
-    ("_native_multi_head_attention", "torch's MultiheadAttention"),
+    ("_native_multi_head_attention", MANY),
     ("scaled_dot_product", "torch's scaled_dot_product_attention"),
     ("flex_attention", "torch's flex_attention"),
 )
@@ -154,7 +156,7 @@ class _Outside(TorchDispatchMode):
     def _count(self, by: str, shape: tuple[int, int] | None, apart: int = 0) -> None:
         module, path = self._module()
         if isinstance(module, nn.MultiheadAttention):
-            by = "torch's MultiheadAttention"
+            by = MANY
         self.found.append(OutsideCall(path, by, shape, apart))
 
     def _module(self) -> tuple[nn.Module | None, str]:

@@ -50,10 +50,12 @@ class InterceptionPlan:
 
     Attributes:
         sparse: its modules with sparse attention; see `attention_viz.recording.sparse`.
+        unless: why the model is refused unless its other keys are latents; "" for one without others.
     """
 
     sites: tuple[CallSite, ...] = ()
     sparse: tuple[SparseSite, ...] = ()
+    unless: str = ""
 
     @property
     def is_own(self) -> bool:

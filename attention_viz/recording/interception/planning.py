@@ -21,7 +21,6 @@ from attention_viz.recording.recorder import Call, Recorder, heard_by
 from attention_viz.recording.runner import Runner
 from attention_viz.recording.sparse.proving import SparseKinds, check_rest, check_sparse_edits
 from attention_viz.recording.twin import Twin
-from attention_viz.trace.memory import LateOutput
 
 # Tokens: several of the longest blocks that transformers' families use by default, which are of 64.
 _LONG = 256
@@ -47,17 +46,32 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None =
         # A short text may hide it, as Reformer's within a single block.
         sparse = sparse if plan.sites else SparseKinds.of(twin, longer)
     if sparse:
-        with sparse.naming():
-            sites = sparse.sites(twin, longer)
-            twin = replace(twin, plan=InterceptionPlan(sparse=sites))
-            plan = replace(_proved(twin, inputs), sparse=sites)
-            check_rest(twin, inputs)
+        dense = twin
+        try:
+            with sparse.naming():
+                sites = sparse.sites(twin, longer)
+                twin = replace(twin, plan=InterceptionPlan(sparse=sites))
+                plan = replace(_proved(twin, inputs), sparse=sites)
+                check_rest(twin, inputs)
+        except UnsupportedModel as error:
+            twin, plan = dense, _of_slots(dense, inputs, error)
     elif refusal is not None:
         raise refusal
     try:
         return plan.merged(_proved(twin, _padded(inputs)))
     except Exception:  # a model that can't be run with padding is refused by name when it is given some
         return plan
+
+
+def _of_slots(twin: Twin, inputs: Mapping[str, Tensor], refusal: UnsupportedModel) -> InterceptionPlan:
+    """Return the plan of a model whose keys aren't the text's, since they are latents; else raise the refusal."""
+    try:
+        plan = _proved(twin, inputs)
+    except UnsupportedModel:
+        raise refusal from None
+    if not plan.sites:
+        raise refusal
+    return replace(plan, unless=str(refusal))
 
 
 def _proved(twin: Twin, inputs: Mapping[str, Tensor]) -> InterceptionPlan:
@@ -86,7 +100,7 @@ def _padded(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def check_planned(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> Runner:
     """Test a plan by an edit and a batch; return the runner with named parts."""
     if runner.switch.plan.sparse:
-        check_sparse_edits(runner, inputs, places, _check_same)
+        check_sparse_edits(runner, inputs, places)
         return runner
     _check_edits(runner, inputs, places)
     other = {name: one.flip(-1) if name.endswith("input_ids") else one for name, one in inputs.items()}
@@ -103,17 +117,13 @@ def _check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[
         cell = (queries - 1, min(1, keys - 1))
         ours = runner.record(inputs, (Block(*cell, layer=layer, stream=stream),), places).output
         theirs, _ = twin.run_followed(inputs, lambda _heard: None, _blocking(place, *cell))
-        _check_same(ours, theirs, runner, stream)
-
-
-def _check_same(ours: Tensor | LateOutput, theirs: Tensor, runner: Runner, stream: str) -> None:
-    found = Difference()
-    found.add(ours, theirs)
-    if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (ours.dtype, runner.model.dtype)):
-        raise UnsupportedModel(
-            f"blocking a cell in its {stream}'s first layer changes the output differently from blocking it in its "
-            f"own logits, by {found.relative:.1e} relative"
-        )
+        found = Difference()
+        found.add(ours, theirs)
+        if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (ours.dtype, runner.model.dtype)):
+            raise UnsupportedModel(
+                f"blocking a cell in its {stream}'s first layer changes the output differently from blocking it in its "
+                f"own logits, by {found.relative:.1e} relative"
+            )
 
 
 def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: Sequence[tuple[str, int]]) -> None:
@@ -134,11 +144,17 @@ def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: S
     with runner.hearing(batch):
         outputs = outputs_of(runner.model(**together, **settings))
     for row, one in enumerate(alone):
-        found.add(outputs[row], one.output[:])
+        found.add(_alone(outputs, row, one.output[:]), one.output[:])
         for weights, call in zip(heard, one.calls, strict=True):
             found.add(weights[row], call.attention.weights)
     if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (outputs.dtype, runner.model.dtype)):
         raise UnsupportedModel(f"two texts in a batch differ from each alone by {found.relative:.1e}")
+
+
+def _alone(outputs: Tensor, row: int, single: Tensor) -> Tensor:
+    """Return a row's output; of a batch of texts and images, each fits each, and alone only its own."""
+    own = outputs[row]
+    return own[..., row : row + 1] if own.shape[-1] == len(outputs) and single.shape[-1] == 1 else own
 
 
 def _blocking(place: int, query: int, key: int) -> Callable[[int, Tensor, Callable[[Tensor], Tensor]], Tensor]:

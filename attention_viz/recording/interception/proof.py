@@ -57,6 +57,9 @@ def _site(heard: FollowedCall, moved: list["_ShuffledLogits"]) -> CallSite:
         if scale is not None:
             found.append((which, scale))
     name = type(heard.module).__name__
+    if len(found) > 1:  # of several sums of queries and keys, such as of words and of boxes, the values' own
+        width = heard.taken.right.shape[-1]
+        found = [(which, scale) for which, scale in found if products[which].left.shape[-1] == width]
     if len(found) != 1:
         raise UnsupportedModel(
             f"{name} multiplies {len(products)} pairs of tensors before a softmax, and {len(found) or 'none'} of them "
@@ -64,14 +67,17 @@ def _site(heard: FollowedCall, moved: list["_ShuffledLogits"]) -> CallSite:
         )
     which, scale = found[0]
     lead, width = heard.logits.tensor.shape[:-2], products[which].left.shape[-1]
-    if len(lead) > 1 and lead[0] > 1 and lead[1:].numel() > 1:
+    # Torch's module has rows and heads on one axis.
+    heads = heard.module.num_heads if isinstance(heard.module, nn.MultiheadAttention) else lead.numel()
+    rows = lead[0] if len(lead) > 1 and lead[1:].numel() > 1 else lead.numel() // heads
+    if rows > 1:
         raise UnsupportedModel(
-            f"{name} splits one input into {lead[0]} rows, as windowed attention does; use a model that keeps an input "
+            f"{name} splits one input into {rows} rows, as windowed attention does; use a model that keeps an input "
             "in one row"
         )
     # Two factors are meant exactly: rounding alone keeps what was found from being them.
     scale = next((exact for exact in (1.0, width**-0.5) if abs(scale / exact - 1) < 1e-6), scale)
-    return CallSite(which, len(products), scale, lead.numel(), frozenset({(heard.logits.way, heard.way)}))
+    return CallSite(which, len(products), scale, heads, frozenset({(heard.logits.way, heard.way)}))
 
 
 @dataclass(eq=False)
@@ -124,13 +130,43 @@ def _listened(model: nn.Module, run: Callable[[], object]) -> _ProofRun:
 
 def _moved(model: nn.Module, run: Callable[[], object], before: _ProofRun, which: int) -> _ShuffledLogits:
     """Run with one product of every place replaced, but each softmax's output as before."""
+    found = _ShuffledLogits({}, {})
+    for places in _apart(before.heard, which):
+        _move(model, run, before, which, places, found)
+    return found
+
+
+def _apart(heard: Sequence[FollowedCall], which: int) -> list[list[FollowedCall]]:
+    """Sort calls into runs, so that no softmax has two of its products replaced in one."""
+    runs = list[list[FollowedCall]]()
+    for call in (one for one in heard if which < len(one.logits.products)):
+        fitting = next((run for run in runs if not any(_clash(call, other, which) for other in run)), None)
+        if fitting is None:
+            runs.append([call])
+        else:
+            fitting.append(call)
+    return runs
+
+
+def _clash(one: FollowedCall, other: FollowedCall, which: int) -> bool:
+    own, theirs = (call.logits.products for call in (one, other))
+    return own[which] is not theirs[which] and (own[which] in theirs or theirs[which] in own)
+
+
+def _move(
+    model: nn.Module,
+    run: Callable[[], object],
+    before: _ProofRun,
+    which: int,
+    calls: Sequence[FollowedCall],
+    found: _ShuffledLogits,
+) -> None:
     generator = torch.Generator().manual_seed(0)
     # Since all softmaxes give the same, the run's products come as they came, and are known by their number.
     wanted: dict[int, list[int]] = {}
-    for heard in before.heard:
-        if which < len(heard.logits.products):
-            wanted.setdefault(heard.logits.products[which].number, []).append(heard.place)
-    found = _ShuffledLogits({}, {})
+    for heard in calls:
+        wanted.setdefault(heard.logits.products[which].number, []).append(heard.place)
+    moving = {heard.place for heard in calls}
 
     def product(made: Product) -> Tensor | None:
         places = wanted.get(made.number)
@@ -142,12 +178,12 @@ def _moved(model: nn.Module, run: Callable[[], object], before: _ProofRun, which
         return noise
 
     def softmax(place: int, logits: Tensor, _compute: Callable[[Tensor], Tensor]) -> Tensor:
-        found.logits[place] = logits
+        if place in moving:
+            found.logits[place] = logits
         return before.weights[place].clone()
 
     with Following(parameters_of(model), lambda _heard: None, busy=computing, product=product, softmax=softmax):
         run()
-    return found
 
 
 @dataclass(eq=False)

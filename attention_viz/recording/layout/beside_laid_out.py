@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,10 @@ from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReade
 from attention_viz.recording.batches.batch import Intervention, call_of
 from attention_viz.recording.layout.placeholders import MeasuredPlaceholders, Placeholders
 from attention_viz.recording.layout.positions import FrameLine, Grid, frames, moved, numbered, patches
+from attention_viz.recording.layout.slots import SEEN
 from attention_viz.recording.layout.tiles import in_tiles, tile_names
 from attention_viz.trace.kind import STREAM_KINDS
+from attention_viz.trace.slots import joined_tokens
 from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -31,11 +33,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LaidOut:
-    """One input's positions; `how` is None if only their order is known."""
+    """One input's positions; `how` is None if only their order is known.
+
+    Attributes:
+        read: the patches that slots read, by stream, if they were found in order.
+    """
 
     how: Grid | FrameLine | None
     stream: str
     main: str
+    read: Mapping[str, Grid | None] = field(default_factory=dict[str, Grid | None])
 
     @classmethod
     def of(cls, reader: Reader, runner: "Runner", anatomy: "Anatomy") -> "LaidOut":
@@ -50,7 +57,7 @@ class LaidOut:
         first = call_of(runner, inputs, 0)
         count = first.attention.shape[-1]
         how: Grid | FrameLine | None = None
-        if isinstance(reader, PictureReader):
+        if isinstance(reader, PictureReader) and not anatomy.axes:
             how = patches(runner, inputs, reader.main, count)
         elif isinstance(reader, SoundReader):
             seconds = given.seconds if reader.window is None else reader.window
@@ -61,7 +68,7 @@ class LaidOut:
                 how = patches(runner, inputs, reader.main, count, tiles=first.rows)
             except UnsupportedModel:  # its positions have numbers then, and no places
                 how = None
-        return cls(how, stream, reader.main)
+        return cls(how, stream, reader.main, patches_read(runner, anatomy, inputs))
 
     def tokens(self, tensors: Mapping[str, Tensor], count: int, tiles: int = 1) -> Tokens:
         """Return the tokens along the input's axis."""
@@ -96,11 +103,13 @@ class BesideLaidOut:
         grids: an image's patches or a sound's frames, if they were found in order; None for a stream of words.
         mark: the id of the placeholder that a part of an image replaces in the text, if any.
         measured: the rectangles of placeholders.
+        read: as in `LaidOut`.
     """
 
     grids: Mapping[str, Grid | FrameLine | None]
     mark: int | None
     measured: MeasuredPlaceholders = field(default_factory=MeasuredPlaceholders)
+    read: Mapping[str, Grid | None] = field(default_factory=dict[str, Grid | None])
 
     @classmethod
     def of(cls, reader: BesideReader, runner: "Runner", anatomy: "Anatomy") -> "BesideLaidOut":
@@ -110,8 +119,10 @@ class BesideLaidOut:
         if inputs.keys() < {IDS, reader.main}:
             raise UnsupportedModel(f"{family} doesn't take both {IDS} and {reader.main}")
         mark = mark_of(runner.model, "image" if reader.main == PICTURE else "audio")
-        found = cls(dict[str, Grid | FrameLine | None](), mark)
+        found = cls(dict[str, Grid | FrameLine | None](), mark, read=patches_read(runner, anatomy, inputs))
         for stream in anatomy.layers:
+            if stream in anatomy.axes:
+                continue
             call = anatomy.calls(stream)[0]
             first = call_of(runner, inputs, call)
             count = first.attention.shape[-1]
@@ -172,7 +183,7 @@ class BesideLaidOut:
         padding = () if mask is None else tuple(not flag for flag in mask[0].tolist())
         words = tokens_of_ids(tokenizer, [int(one) for one in tensors[IDS][0].tolist()], padding)
         if isinstance(grid, Grid) and PICTURE in tensors:
-            found = _joined(replace(grid, after=0).tokens(tensors[PICTURE]), words)
+            found = joined_tokens(replace(grid, after=0).tokens(tensors[PICTURE]), words)
         else:
             found = placeholders.placed(words)
         if len(found) != count:
@@ -203,6 +214,22 @@ def laid_out_of(reader: Reader, runner: "Runner", anatomy: "Anatomy") -> LaidOut
     return LaidOut.of(reader, runner, anatomy)
 
 
+def patches_read(runner: "Runner", anatomy: "Anatomy", inputs: Mapping[str, Tensor]) -> dict[str, Grid | None]:
+    """Find the patches that slots read, with the image's own positions kept apart."""
+    found = dict[str, Grid | None]()
+    for stream, axes in anatomy.axes.items():
+        call, slots = anatomy.calls(stream)[0], axes.keys.slots
+        if axes.keys.rest != SEEN or PICTURE not in inputs or "picture" not in anatomy.layers:
+            continue
+        found[stream] = None
+        with contextlib.suppress(UnsupportedModel):  # its positions have numbers then
+            count = call_of(runner, inputs, call).attention.shape[-1] - slots
+            apart = _apart(runner, inputs, anatomy)
+            grid = patches(runner, inputs, PICTURE, count, call, apart, side="key")
+            found[stream] = replace(grid, before=grid.before - axes.keys.before)
+    return found
+
+
 def _apart(runner: "Runner", inputs: Mapping[str, Tensor], anatomy: "Anatomy") -> Intervention:
     """Keep the image's positions apart, so that one patch changes only one of the text's."""
     if "picture" not in anatomy.layers:
@@ -211,8 +238,3 @@ def _apart(runner: "Runner", inputs: Mapping[str, Tensor], anatomy: "Anatomy") -
         )
     count = call_of(runner, inputs, anatomy.calls("picture")[0]).attention.shape[-1]
     return Intervention((Allow(torch.eye(count, dtype=torch.bool), stream="picture"),), anatomy.places)
-
-
-def _joined(*parts: Tokens) -> Tokens:
-    names = [one.name for one in fields(Tokens) if one.name != "ids"]
-    return Tokens(ids=None, **{name: tuple(one for part in parts for one in getattr(part, name)) for name in names})

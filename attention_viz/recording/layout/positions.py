@@ -78,8 +78,9 @@ def patches(
     call: int = 0,
     inside: Intervention = UNCHANGED,
     tiles: int = 1,
+    side: str = "query",
 ) -> Grid:
-    """Find an image's grid of patches, or that of each tile if it is cut into tiles."""
+    """Find an image's grid of patches, or that of each tile if it is cut into tiles, among a call's queries or keys."""
     family, pixels = type(runner.model).__name__, inputs[name]
     patch = _patch_size(runner.model.config)
     if (sizes := next((one for one in inputs if one.endswith(PACKED)), None)) is not None:
@@ -108,7 +109,7 @@ def patches(
         part[tile, :, row * height : (row + 1) * height, column * width : (column + 1) * width] = 1
         return pixels + part.reshape(pixels.shape) * (1 + pixels.abs())
 
-    found = {place: moved(runner, inputs, name, changed(place), call, inside) for place in tried}
+    found = {place: moved(runner, inputs, name, changed(place), call, inside, side) for place in tried}
     starts = {position - (tile * count + row * columns + column) for (tile, row, column), position in found.items()}
     (before, *others) = sorted(starts)
     if others or before < 0 or before + rows * columns > count:
@@ -161,10 +162,12 @@ def moved(
     changed: Tensor,
     call: int,
     inside: Intervention = UNCHANGED,
+    side: str = "query",
 ) -> int:
-    """Return the position whose query changes most."""
+    """Return the position whose query, or key, changes most."""
     before, after = (
-        call_of(runner, {**inputs, name: one}, call, inside).attention.query.detach() for one in (inputs[name], changed)
+        getattr(call_of(runner, {**inputs, name: one}, call, inside).attention, side).detach()
+        for one in (inputs[name], changed)
     )
     return int((after - before).flatten(2).square().sum(dim=(0, 2)).argmax())
 

@@ -76,9 +76,10 @@ def _order(runner: "Runner", inputs: Mapping[str, Tensor], main: str, last: int)
                 tile += 1 + tile.abs()
         after = _queries(runner, {**inputs, main: several.reshape(inputs[main].shape)}, last)
         moved = [_moved(one, other) for one, other in zip(before, after, strict=True)]
+        moved = [one for one in moved if bool(one.any())]  # learned queries depend on no tile
         if any(not torch.equal(one, moved[0]) for one in moved):
             return None
-        found += moved[0].long() << bit
+        found += moved[0].long() << bit if moved else 0
     return None if bool((found == 0).any()) else (found - 1).tolist()
 
 
@@ -131,5 +132,5 @@ def in_tiles(one: Tokens, names: Sequence[str], regions: Sequence[Region | None]
     count = len(names)
     return Tokens(
         labels, None, special=one.special * count, spelling=("text",) * len(labels),
-        regions=tuple(regions) if len(regions) == len(labels) else (),
+        regions=tuple(regions) if len(regions) == len(labels) else (), slots=one.slots * count,
     )  # fmt: skip

@@ -45,7 +45,7 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
         more = [name for name in _BESIDE if name in runner.named - {*inputs}]
         if how == "doesn't run on text alone" and more:
             example = f'inputs={{"input_ids": …, "{more[0]}": …}}'
-            raised = f"it also reads {' or '.join(more)}; pass an example of what it reads, av.wrap(model, {example})"
+            raised = f"it also reads {' or '.join(more)}; pass an example input, av.wrap(model, {example})"
         raise UnsupportedModel(f"{family} {how}: {raised}") from error
 
 

@@ -4,13 +4,11 @@ Torch calls a thread's modes before its functions (`torch.overrides.TorchFunctio
 threads aren't affected, and torch skips its fast paths, which would hide attention.
 """
 
-import functools
-import inspect
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from types import FrameType, FunctionType
+from types import FrameType
 from typing import Any
 
 import torch
@@ -21,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import Attention
 from attention_viz.recording.as_written import COMPILER, has_compiled
+from attention_viz.recording.interception.inside_torch import signature, with_inside
 from attention_viz.recording.own.heard import Against, HeardCall, SdpaArguments, empty_rows, off_by
 
 COMPILED = (
@@ -86,7 +85,7 @@ class Hearing(TorchFunctionMode):
     def _many_heads(self, func: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Tensor, Tensor | None]:
         """Run torch's multi-head attention, with its projections, masks and added keys, around our call."""
         asking = _Asking.now()
-        call = _signature(func).bind(*args, **named)
+        call = signature(func).bind(*args, **named)
         call.apply_defaults()
         given = call.arguments
         if given["training"] and given["dropout_p"]:
@@ -103,7 +102,7 @@ class Hearing(TorchFunctionMode):
         # Torch's way of handing out weights computes them itself, and there a hint of causality doesn't replace a mask.
         inner = {**given, "need_weights": False, "is_causal": given["is_causal"] and not weighted}
         with _deaf():
-            output, _ = _around(func, ours)(**inner)
+            output, _ = with_inside(func, **{_ASKED: ours})(**inner)
             ((asked, attention),) = calls
             with torch.no_grad():
                 theirs = func(*args, **named)
@@ -169,23 +168,6 @@ class _Asking:
     def outermost(self) -> str:
         """The outermost class, or the function's name."""
         return self.kind if self.root is None else type(self.root).__name__
-
-
-@functools.cache
-def _signature(func: Any) -> inspect.Signature:
-    return inspect.signature(func)
-
-
-def _around(func: FunctionType, ours: Callable[..., Tensor]) -> FunctionType:
-    """Return torch's function with our attention inside."""
-    names = {**func.__globals__, _ASKED: ours, "has_torch_function": _never}
-    made = FunctionType(func.__code__, names, func.__name__, func.__defaults__, func.__closure__)
-    made.__kwdefaults__ = func.__kwdefaults__
-    return made
-
-
-def _never(_: object) -> bool:
-    return False
 
 
 def _handed_out(attention: Attention, *, average: bool, batched: bool) -> Tensor:

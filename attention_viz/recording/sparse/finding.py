@@ -35,19 +35,32 @@ def site_of(
     calls, total = _calls(module, inputs, named, parameters, paths)
     behind = [one for one, softmaxes in calls if softmaxes == total]
     output = paths[behind[-1]] if behind else ""
-    turn = Turn(module, inputs, named, SparseSite(type(module), "", output), parameters)
+    leaves = [one for one in dict.fromkeys(one for one, _ in calls) if paths[one] != output]
+    every = SparseSite(type(module), tuple(paths[one] for one in leaves), output)
+    turn = Turn(module, inputs, named, every, parameters)
     first = turn.run()
-    found = list[str]()
-    for leaf in dict.fromkeys(one for one, _ in calls):
-        noise = {leaf: torch.Generator().manual_seed(0)}
-        if paths[leaf] != output:
-            context = turn.run(soften=held(first), noisy=noise, like=first).context
-            found += [] if torch.equal(context, first.context) else [paths[leaf]]
-    if len(found) != 1:
+    if first.rounds:
         raise UnsupportedModel(
-            f"{type(module).__name__} makes its values by {' and '.join(found) or 'none'} of its modules; needed: one"
+            f"{type(module).__name__} attends in several rounds and weighs them; use a model with one round, such as "
+            "one loaded with num_hashes=1"
         )
-    return SparseSite(type(module), found[0], output)
+    found = list[str]()
+    for leaf in leaves:
+        noise = {leaf: torch.Generator().manual_seed(0)}
+        other = turn.run(soften=held(first), noisy=noise, like=first)
+        if not torch.equal(other.context, first.context):
+            found.append(paths[leaf])
+    found = [path for path in found if not _leads_to(turn, first, path, found)]
+    if not found:
+        raise UnsupportedModel(f"{type(module).__name__} has no module inside that makes its values")
+    return SparseSite(type(module), tuple(found), output)
+
+
+def _leads_to(turn: Turn, first: TurnRun, path: str, others: Sequence[str]) -> bool:
+    """Return whether another module's output is made of a module's: then that one's are the values."""
+    noise = {turn.module.get_submodule(path): torch.Generator().manual_seed(0)}
+    made = turn.run(soften=held(first), noisy=noise, like=first).values
+    return any(not torch.equal(made[one], first.values[one]) for one in others if one != path)
 
 
 def _has_parameters(module: nn.Module) -> bool:

@@ -1,4 +1,4 @@
-"""Hears which keys a model's indexers pick, and by which scores.
+"""Hears the keys that a model's indexers pick, and their scores.
 
 An indexer scores keys or blocks of keys, and picks the highest. It runs again to show its scores. Which tokens they
 belong to isn't assumed: the picked ones must be exactly the cells that the layer's attention allows.
@@ -46,7 +46,7 @@ class _TopK(TorchFunctionMode):
 
 
 @dataclass(frozen=True, eq=False)
-class _Heard:
+class HeardIndexer:
     """One indexer's run: scores and places picked, in its calls' order; the sizes of blocks it may use."""
 
     module: nn.Module
@@ -54,7 +54,7 @@ class _Heard:
 
     @property
     def sizes(self) -> list[int]:
-        """The whole numbers among its settings, any of which may be the size of its blocks."""
+        """The whole numbers among its settings; any may be the size of its blocks."""
         found = {value for value in vars(self.module).values() if type(value) is int and value > 0}
         return sorted(found | {1})
 
@@ -68,7 +68,7 @@ class PickingListener:
     """
 
     keys: Bool[Tensor, " key"]
-    _heard: dict[int, _Heard] = field(default_factory=dict[int, _Heard])
+    _heard: dict[int, HeardIndexer] = field(default_factory=dict[int, HeardIndexer])
 
     @classmethod
     def of(cls, inputs: Mapping[str, object]) -> "PickingListener":
@@ -92,7 +92,7 @@ class PickingListener:
             with torch.no_grad(), _TopK() as found:
                 module.forward(*inputs, **named)
             if found.found:
-                self._heard[recorder.count] = _Heard(module, found.found)
+                self._heard[recorder.count] = HeardIndexer(module, found.found)
 
         if not indexers or not len(self.keys):
             yield
@@ -122,7 +122,7 @@ class PickingListener:
         picked = picked.repeat_interleave(heads // len(picked), 0)
         return picked.shape == allowed.shape and bool((picked == allowed)[:, self.keys].all())
 
-    def _ways(self, heard: _Heard, call: Call) -> Iterator[Picking]:
+    def _ways(self, heard: HeardIndexer, call: Call) -> Iterator[Picking]:
         """Return the selections that an indexer's choices may mean."""
         before = causal(len(self.keys))
         open_keys = before & self.keys

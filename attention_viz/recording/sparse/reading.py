@@ -1,8 +1,8 @@
 """Reads a turn's sparse attention as a matrix of tokens by tokens, in the module's own numbers.
 
-The module runs a few times with its softmaxes' outputs replaced. One-hot values show which value each cell of a softmax
-multiplies, and for which row of the output; numbered products show which query and key each of its logits comes from.
-So no layout is assumed: chunks, windows, blocks, buckets and paddings are all found.
+The module runs a few times with its softmaxes' outputs replaced. One-hot values show the value that each cell of a
+softmax multiplies, and its row of the output. Numbered products show each logit's query and key. So no layout is
+assumed: chunks, windows, blocks, buckets and paddings are all found.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import Attention, attend
-from attention_viz.recording.interception.following import Product
+from attention_viz.recording.interception.following import Product, Soften
 from attention_viz.recording.recorder import BLOCKED_BELOW
 from attention_viz.recording.sparse.turn import Turn, TurnRun, held
 
@@ -28,7 +28,7 @@ _ROUNDING = 4e-6
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Where each cell of tokens by tokens is in a module's softmaxes; −1 where it has none.
+    """The place of each cell of tokens by tokens in a module's softmaxes; −1 if it has none.
 
     Attributes:
         rows: counted over all softmaxes.
@@ -46,7 +46,7 @@ class Cells:
         return (self.columns >= 0) & (self.rows >= 0)[..., None]
 
     def dense(self, softmaxes: Sequence[Tensor]) -> Float[Tensor, "head query key"]:
-        """Return numbers of softmaxes as a matrix of tokens by tokens, 0 where there is no cell."""
+        """Return numbers of softmaxes as a matrix of tokens by tokens, 0 without a cell."""
         found, live, start = softmaxes[0].new_zeros(self.columns.shape), self.live, 0
         rows = self.rows[..., None].expand_as(self.columns)
         for one in softmaxes:
@@ -77,7 +77,8 @@ class Reading:
 
     def context_of(self, output: Float[Tensor, "head query width"]) -> Tensor:
         """Return the turn's joined outputs with the tokens' rows replaced."""
-        joined, own = output.transpose(0, 1).flatten(1), self.first.context
+        own = self.first.context
+        joined = _summed(output, own.shape[-1]).transpose(0, 1).flatten(1)
         # Rows that attend to nothing are padding, and stay the model's own.
         some = self.live.any(-1).any(0)[:, None]
         return torch.cat([torch.where(some, joined.to(own.dtype), own[: len(joined)]), own[len(joined) :]])
@@ -97,7 +98,7 @@ def read(turn: Turn, count: int) -> Reading:
         products = _products(turn, first)
         operands, scale, still = _operands(turn, first, cells, products)
     query, key = (_gather(index, rows) for index, rows in zip(operands, _rows(first, products), strict=True))
-    value = cells.joined(first.values)[:, : cells.columns.shape[-1]]
+    value = torch.cat([cells.joined(one) for one in first.values.values()])[:, : cells.columns.shape[-1]]
     with torch.no_grad():
         logits, live = cells.dense([*first.logits.values()]), cells.live
         bias = _bias(turn, logits, scale * (query @ key.mT), still, live)
@@ -108,50 +109,57 @@ def read(turn: Turn, count: int) -> Reading:
 
 
 def cells_of(turn: Turn, first: TurnRun) -> Cells:
-    """Find each cell of tokens by tokens, by one-hot values and numbered softmaxes."""
+    """Find each cell of tokens by tokens, by one-hot values and numbered softmaxes.
+
+    Each module that makes values has heads of its own.
+    """
     live = [_live(logits) for logits in first.logits.values()]
     starts = [sum(one.shape[:-1].numel() for one in live[:place]) for place in range(len(live))]
-    count, width = first.values.shape
-    value = first.values
 
     def numbered(place: int, logits: Tensor, _compute: Callable[[Tensor], Tensor]) -> Tensor:
         here = live[place]
         counted = torch.arange(here.shape[:-1].numel(), device=logits.device).reshape(*here.shape[:-1], 1)
-        number = 1 + starts[place] + counted
-        shares = number.to(logits) / here.sum(-1, keepdim=True).clamp_min(1)
+        shares = (1 + starts[place] + counted).to(logits) / here.sum(-1, keepdim=True).clamp_min(1)
         return torch.where(here, shares, 0).to(first.weights[place].dtype)
 
-    rows = _whole(turn, turn.run(values=torch.ones_like(value), soften=numbered).context)
-    head = _head_width(turn, rows)
-    heads = width // head
-    rows = rows.reshape(len(rows), heads, head)[..., 0].T - 1
-
     def columns(place: int, logits: Tensor, _compute: Callable[[Tensor], Tensor]) -> Tensor:
-        return (live[place] * torch.arange(1, logits.shape[-1] + 1, device=logits.device)).to(
-            first.weights[place].dtype
-        )
+        numbers = torch.arange(1, logits.shape[-1] + 1, device=logits.device)
+        return (live[place] * numbers).to(first.weights[place].dtype)
 
-    found = rows.new_zeros(heads, rows.shape[1], count)
-    for start in range(0, count, head):
-        some = _one_hot(value, start, heads, head)
-        context = _whole(turn, turn.run(values=some, soften=columns).context)
-        stop = min(start + head, count)
-        found[..., start:stop] = context.reshape(-1, heads, head).transpose(0, 1)[..., : stop - start]
-    return Cells(rows, found - 1, head)
+    ones = {path: torch.ones_like(value) for path, value in first.values.items()}
+    head = _head_width(turn, _whole(turn, turn.run(values=ones, soften=numbered).context))
+    rows, found = list[Tensor](), list[Tensor]()
+    for path, value in first.values.items():
+        own = _alone(first, path, torch.ones_like(value))
+        numbers = _whole(turn, turn.run(values=own, soften=numbered).context)
+        rows.append(numbers.reshape(len(numbers), -1, head)[..., 0].T - 1)
+        found.append(_whole(turn, _by_one_hot(turn, first, path, head, columns)) - 1)
+    return Cells(torch.cat(rows), torch.cat(found), head)
 
 
 def weights_of(turn: Turn, heads: int, count: int) -> Float[Tensor, "head query key"]:
     """Return a turn's own weights over the first `count` positions by one-hot values, its softmaxes held."""
     first = turn.run()
-    head = first.values.shape[1] // heads
-    total = len(first.values)
-    found = first.values.new_zeros(heads, count, total)
-    for start in range(0, total, head):
-        some = _one_hot(first.values, start, heads, head)
-        context = turn.run(values=some, soften=held(first)).context[:count]
-        stop = min(start + head, total)
-        found[..., start:stop] = context.reshape(-1, heads, head).transpose(0, 1)[..., : stop - start]
-    return found[..., :count]
+    head = sum(value.shape[1] for value in first.values.values()) // heads
+    return torch.cat([_by_one_hot(turn, first, path, head, held(first)) for path in first.values])[:, :count, :count]
+
+
+def _by_one_hot(turn: Turn, first: TurnRun, path: str, head: int, soften: Soften) -> Float[Tensor, "head query key"]:
+    """Return the share of each of a module's values in each row of the output, by one-hot values."""
+    value, found = first.values[path], list[Tensor]()
+    heads = value.shape[1] // head
+    for start in range(0, len(value), head):
+        hot = value.new_zeros(len(value), heads, head)
+        for column in range(min(head, len(value) - start)):
+            hot[start + column, :, column] = 1
+        context = turn.run(values=_alone(first, path, hot.flatten(1)), soften=soften).context
+        found.append(context.reshape(-1, heads, head).transpose(0, 1))
+    return torch.cat(found, dim=-1)[..., : len(value)]
+
+
+def _alone(first: TurnRun, path: str, value: Tensor) -> dict[str, Tensor]:
+    """Return values for one module, and zeros for the others."""
+    return {one: value if one == path else torch.zeros_like(other) for one, other in first.values.items()}
 
 
 def blocked(turn: Turn, count: int, query: int, key: int) -> object:
@@ -171,18 +179,10 @@ def blocked(turn: Turn, count: int, query: int, key: int) -> object:
     return turn.run(soften=soften).output
 
 
-def _one_hot(value: Tensor, start: int, heads: int, head: int) -> Tensor:
-    """Return values that are 1 in one column per head, for as many positions as a head has columns."""
-    found = value.new_zeros(len(value), heads, head)
-    for column in range(min(head, len(value) - start)):
-        found[start + column, :, column] = 1
-    return found.flatten(1)
-
-
 def _live(logits: Tensor) -> Tensor:
     """Return which cells of a softmax aren't blocked: masks are low numbers.
 
-    A row in which several cells are equally low is padding: it is to attend to nothing.
+    A row with several equally low cells is padding: it attends to nothing.
     """
     top = logits.amax(-1, keepdim=True)
     live = logits > top + BLOCKED_BELOW
@@ -211,17 +211,21 @@ def _head_width(turn: Turn, rows: Tensor) -> int:
 def _check(turn: Turn, first: TurnRun, count: int) -> None:
     if not first.logits or not first.parts or not first.contexts:
         raise UnsupportedModel(f"{turn.name} ran without its softmax, its values or its output")
-    if first.values.dtype not in (torch.float32, torch.float64):
+    kinds = {value.dtype for value in first.values.values()}
+    if not kinds <= {torch.float32, torch.float64}:
         raise UnsupportedModel(
-            f"{turn.name} attends sparsely in {str(first.values.dtype).removeprefix('torch.')}, whose rounding hides "
+            f"{turn.name} attends sparsely in {str(kinds.pop()).removeprefix('torch.')}, whose rounding hides "
             "which cell is which; convert the model to float32"
         )
-    if min(len(first.values), len(first.context)) < count:
-        raise UnsupportedModel(f"{turn.name} attends over {len(first.values)} positions, not {count}")
+    sizes = {len(value) for value in first.values.values()}
+    if len(sizes) > 1 or min(*sizes, len(first.context)) < count:
+        raise UnsupportedModel(
+            f"{turn.name} attends over {' and '.join(map(str, sizes))} positions, but the text has {count} tokens"
+        )
 
 
 def _cut(turn: Turn, cells: Cells, count: int) -> Cells:
-    """Drop the positions after the text, to which none of it may attend."""
+    """Drop the positions after the text; none of it may attend to them."""
     if bool((cells.columns[:, :count, count:] >= 0).logical_and(cells.rows[:, :count, None] >= 0).any()):
         raise UnsupportedModel(
             f"{turn.name} attends to {cells.columns.shape[-1]} positions, but the text has {count} tokens: some are "
@@ -258,7 +262,7 @@ def _rows(first: TurnRun, products: Sequence[int]) -> tuple[Tensor, Tensor]:
 def _operands(
     turn: Turn, first: TurnRun, cells: Cells, products: Sequence[int]
 ) -> tuple[tuple[Tensor, Tensor], float, Tensor]:
-    """Return the numbers of each query's and each key's row of operands, the products' factor, and what is added."""
+    """Return each query's and key's row of operands by number, the products' factor, and the logits without them."""
 
     def logits(of: Callable[[Product, int, int], Tensor]) -> Tensor:
         starts, row, column = dict[int, tuple[int, int]](), 0, 0
@@ -299,7 +303,7 @@ def _operands(
 
 
 def _bias(turn: Turn, logits: Tensor, scaled: Tensor, still: Tensor, live: Tensor) -> Tensor | None:
-    """Return what is added to the scores, None for nothing; refuse logits that the product doesn't explain.
+    """Return the bias, None for nothing; refuse logits that the product doesn't explain.
 
     Args:
         still: the logits without the product; NaN where it changes nothing.
@@ -321,12 +325,18 @@ def _gather(index: Int[Tensor, "head position"], rows: Tensor) -> Float[Tensor, 
     return rows[index.clamp_min(0)] * (index >= 0)[..., None].to(rows.dtype)
 
 
+def _summed(output: Float[Tensor, "head query width"], width: int) -> Float[Tensor, "own query width"]:
+    """Add up the heads that share columns of the output; each has rows of its own."""
+    return output.unflatten(0, (-1, width // output.shape[-1])).sum(0)
+
+
 def _check_output(turn: Turn, attention: Attention, cells: Cells, first: TurnRun) -> None:
     """Refuse weights that don't make the model's own output of its values."""
     with torch.no_grad():
         theirs = cells.joined(first.context)[:, : attention.shape[-2]]
-        rows = cells.live.any(-1, keepdim=True)
-        off = float(torch.where(rows, attention.output - theirs, 0).abs().max())
+        rows = cells.live.any(-1).any(0)[:, None]
+        ours = _summed(attention.output, theirs.shape[0] * theirs.shape[-1])
+        off = float(torch.where(rows, ours - theirs, 0).abs().max())
         if not off <= 1e-5 * max(float(theirs.abs().max()), 1e-30):
             raise UnsupportedModel(
                 f"{turn.name}'s weights times its values aren't its output: {off:.1e} off of "

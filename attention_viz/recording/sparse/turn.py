@@ -1,6 +1,7 @@
 """Runs one turn of a module with sparse attention again, with some of its numbers replaced."""
 
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
@@ -34,12 +35,13 @@ class SparseSite:
     """How a class of modules attends sparsely.
 
     Attributes:
-        value: the path of the module inside whose outputs are the values.
+        values: the paths of the modules inside whose outputs are the values. With several, as of Longformer's global
+            tokens, each has heads of its own.
         output: the path of the module inside that takes the heads' outputs; "" if the module returns them.
     """
 
     kind: type[nn.Module]
-    value: str
+    values: tuple[str, ...]
     output: str
 
     def of(self, model: nn.Module) -> list[nn.Module]:
@@ -55,7 +57,8 @@ class TurnRun:
         logits: each softmax's input, by number.
         behind: the products behind each softmax, by number.
         chosen: the positions that it chose by their numbers.
-        parts: the values, as the module made them.
+        parts: the values by path, as the module made them.
+        rounds: whether it weighs several softmaxes by another.
         contexts: the heads' joined outputs, as the module took them.
     """
 
@@ -65,13 +68,14 @@ class TurnRun:
     behind: dict[int, tuple[int, ...]] = field(default_factory=dict[int, "tuple[int, ...]"])
     chosen: list[Any] = field(default_factory=list[Any])
     output: object = None
-    parts: list[Tensor] = field(default_factory=list[Tensor])
+    parts: dict[str, list[Tensor]] = field(default_factory=dict[str, list[Tensor]])
+    rounds: bool = False
     contexts: list[Tensor] = field(default_factory=list[Tensor])
 
     @property
-    def values(self) -> Tensor:
-        """All rows of values, (position, width)."""
-        return torch.cat([one.reshape(-1, one.shape[-1]) for one in self.parts])
+    def values(self) -> dict[str, Tensor]:
+        """All rows of values by path, (position, width)."""
+        return {path: torch.cat([one.flatten(0, -2) for one in several]) for path, several in self.parts.items()}
 
     @property
     def context(self) -> Tensor:
@@ -104,6 +108,8 @@ class TurnMode(Following):
             return self.soften(summed, lambda logits: torch.exp(logits - torch.logsumexp(logits, -1, keepdim=True)))
         if func in _CHOOSE:
             return self._choose(func, args, kwargs or {})
+        if func in _EXP and entering_softmax(args[0]):
+            self._found.rounds = True
         result = super().__torch_function__(func, types, args, kwargs)
         if func in _LOGSUMEXP and entering_softmax(args[0]) and isinstance(result, Tensor):
             last = args[0].shape[:-1]
@@ -141,7 +147,7 @@ class Turn:
     def run(
         self,
         *,
-        values: Tensor | None = None,
+        values: Mapping[str, Tensor] | None = None,
         product: Callable[[Product], Tensor | None] = lambda _product: None,
         soften: Soften | None = None,
         context: Tensor | None = None,
@@ -151,7 +157,7 @@ class Turn:
         """Run the turn.
 
         Args:
-            values: in place of all values, (position, width).
+            values: in place of all values, by path, (position, width).
             product: returns what replaces a product, or None.
             soften: returns what leaves a softmax.
             context: in place of the heads' joined outputs.
@@ -188,24 +194,24 @@ class Turn:
     def _listening(
         self,
         found: TurnRun,
-        values: Tensor | None,
+        values: Mapping[str, Tensor] | None,
         context: Tensor | None,
         noisy: Mapping[nn.Module, torch.Generator],
     ) -> Generator[None]:
         thread = threading.get_ident()
-        taken = [0, 0]
+        taken = dict[str, int]()
 
-        def cut(rows: Tensor, like: Tensor, which: int) -> Tensor:
-            count = like.shape[:-1].numel()
-            start, taken[which] = taken[which], taken[which] + count
+        def cut(rows: Tensor, like: Tensor, which: str) -> Tensor:
+            start, count = taken.get(which, 0), like.shape[:-1].numel()
+            taken[which] = start + count
             return rows[start : start + count].reshape(like.shape).to(like.dtype)
 
-        def made(_module: nn.Module, _inputs: object, _named: object, output: Any) -> object:
+        def made(path: str, _module: nn.Module, _inputs: object, _named: object, output: Any) -> object:
             if threading.get_ident() != thread:
                 return None
             # Some modules divide their projections in place.
-            found.parts.append(output.clone())
-            return None if values is None else cut(values, output, 0)
+            found.parts.setdefault(path, []).append(output.clone())
+            return None if values is None else cut(values[path], output, path)
 
         def disturb(module: nn.Module, _inputs: object, _named: object, output: Any) -> object:
             if threading.get_ident() != thread or not isinstance(output, Tensor):
@@ -217,12 +223,13 @@ class Turn:
             if threading.get_ident() != thread:
                 return None
             found.contexts.append(inputs[0])
-            return None if context is None else (cut(context, inputs[0], 1), *inputs[1:])
+            return None if context is None else (cut(context, inputs[0], ""), *inputs[1:])
 
         with contextlib.ExitStack() as stack:
             _ = stack.enter_context(hooked(noisy, disturb))
-            if self.site.value:
-                _ = stack.enter_context(hooked([self.module.get_submodule(self.site.value)], made))
+            for path in self.site.values:
+                hear = functools.partial(made, path)
+                _ = stack.enter_context(hooked([self.module.get_submodule(path)], hear))
             if self.site.output:
                 behind = [self.module.get_submodule(self.site.output)]
                 _ = stack.enter_context(hooked(behind, lambda *_: None, take))
@@ -248,5 +255,5 @@ def with_returned(output: Any, first: Tensor) -> Any:
 
 
 def held(first: TurnRun) -> Soften:
-    """Return a softmax that gives again what it gave in a run."""
+    """Return a softmax that repeats its result of a run."""
     return lambda place, _logits, _compute: first.weights[place].clone()

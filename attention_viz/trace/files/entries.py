@@ -130,6 +130,7 @@ def unpack_tokens(entry: Mapping[str, Any], origin: Provenance) -> Tokens:
         spelling=tuple(as_kind(str, how) for how in as_kind(list, entry.get("spelling", []))),
         place=tuple(_as_place(one) for one in as_kind(list, entry.get("place", []))),
         regions=tuple(_as_region(one) for one in as_kind(list, entry.get("regions", []))),
+        slots=tuple(_as_text_or_none(one) for one in as_kind(list, entry.get("slots", []))),
     )
     # Nor do files from before there were spellings; but where the pieces' bytes are the text, there is no doubt.
     if "spelling" not in entry and any(_is_of_bytes(tokens, text) for text in (origin.text, origin.target)):

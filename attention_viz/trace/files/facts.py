@@ -123,7 +123,8 @@ def check_output_rows(rows: int, width: int, queries: Mapping[str, Tokens], prov
     """
     if not rows:
         raise TraceError(f"the output needs at least one row; got {rows} × {width}")
-    known = not any(tokens.placed for tokens in queries.values()) and not {"picture", "sound"} & set(queries)
+    placed = any(tokens.placed or any(tokens.slots) for tokens in queries.values())
+    known = not placed and not {"picture", "sound"} & set(queries)
     counts = {1, *map(len, queries.values())}
     if known and MERGED not in provenance.edits and rows not in counts:
         allowed = " or ".join(map(str, sorted(counts)))

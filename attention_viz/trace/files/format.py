@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 # One that knows nothing of layers without a softmax would leave them out in silence: it reads formats 1 to 3.
 # One that knows nothing of causal masks without cells would take such a layer for one without a mask, and one that
 # knows nothing of heads left out would give the others new numbers: formats 1 to 4. One that knows nothing of indexers
-# would take the keys that they left out for masked ones: formats 1 to 5.
-FORMAT_OF_ALL, FORMAT_OF_SOME, FORMAT_OF_LESS, FORMAT_OF_MIXERS, FORMAT_OF_CAUSAL, FORMAT_OF_PICKED = FORMATS = tuple(
-    range(1, 7)
-)
+# would take the keys that they left out for masked ones: formats 1 to 5. One that knows nothing of slots would take
+# latents for words: formats 1 to 6.
+FORMATS = tuple(range(1, 8))
+FORMAT_OF_ALL, FORMAT_OF_SOME, FORMAT_OF_LESS, FORMAT_OF_MIXERS, FORMAT_OF_CAUSAL, FORMAT_OF_PICKED = FORMATS[:6]
+FORMAT_OF_SLOTS = FORMATS[6]
 # The entry of the file's metadata that holds our header.
 HEADER = "attention_viz"
 # A layer's entry in place of the cells of a causal mask.

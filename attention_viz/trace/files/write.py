@@ -35,6 +35,7 @@ from attention_viz.trace.files.format import (
     FORMAT_OF_LESS,
     FORMAT_OF_MIXERS,
     FORMAT_OF_PICKED,
+    FORMAT_OF_SLOTS,
     FORMAT_OF_SOME,
     HEADER,
     PART,
@@ -100,7 +101,7 @@ def write_trace(
             report(ran + (1 - ran) * 0.8 * done / count)
     header = _header(trace, kept, packed, mixing, shelf)
     if cells is not None:
-        header |= {"format": FORMAT_OF_CAUSAL, PART: asdict(cells), "rounded": shelf.rounded}
+        header |= {"format": max(FORMAT_OF_CAUSAL, header["format"]), PART: asdict(cells), "rounded": shelf.rounded}
     try:
         begins = header_of(shelf.tensors, {HEADER: json.dumps(header, ensure_ascii=True)})
         begins = sealed(begins, bytes_of_all(shelf.tensors))
@@ -173,6 +174,8 @@ def _header(
         version = FORMAT_OF_CAUSAL
     if any(PICKING in layer for layers in packed.values() for layer in layers):
         version = FORMAT_OF_PICKED
+    if any(any(tokens.slots) for axis in (trace.queries, trace.keys) for tokens in axis.values()):
+        version = FORMAT_OF_SLOTS
     return {
         CHECKSUM: BLANK,
         "format": version,
@@ -200,9 +203,8 @@ def _pack_tokens(trace: TraceData, stream: str) -> dict[str, object]:
 
 def _axis(tokens: Tokens) -> dict[str, Any]:
     entry = asdict(tokens)
-    if not any(tokens.regions):  # most texts have no image beside them
-        del entry["regions"]
-    return entry
+    # Most texts have no image beside them, and most models add nothing.
+    return {name: one for name, one in entry.items() if name not in ("regions", "slots") or any(one)}
 
 
 def _pack_fidelity(fidelity: Fidelity) -> dict[str, object]:

@@ -1,12 +1,14 @@
-"""Traces made by hand: of queries, keys and values, or of weights alone."""
+"""Traces made by hand: of queries, keys and values, of weights alone, or of other packages' results."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from torch import Tensor
 
 from attention_viz.operation.layouts import heads_first
 from attention_viz.operation.rope import Positions
+from attention_viz.trace.given.from_cache import trace_of_cache
+from attention_viz.trace.given.from_outputs import read_outputs, trace_of_outputs
 from attention_viz.trace.given.from_tensors import (
     Labels,
     Layers,
@@ -121,3 +123,78 @@ class GivenTrace(TraceData):
         return trace_of_calls(
             cls, calls, (labels, key_labels, stream), name, lambda: compared_with_weights(calls, rows)
         )
+
+    @classmethod
+    def from_outputs(
+        cls,
+        outputs: Any,
+        tokens: Labels = None,
+        target: Labels = None,
+        *,
+        stream: str | None = None,
+        batch: int | None = None,
+        layers: Sequence[int] | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Make a trace from the output of a transformers model, or of its `generate`.
+
+        It has the streams of `attentions`, `encoder_attentions`, `decoder_attentions` and `cross_attentions`. A
+        generation's steps become whole rows: the prompt's, then one per step, along the beam of its sequence. The last
+        generated token was never read, so it has no row. The limits of `from_weights` hold.
+
+        Args:
+            outputs: a `ModelOutput` or a dict with its fields, from a model with `attn_implementation="eager"` and
+                `output_attentions=True`; of `generate`, also with `return_dict_in_generate=True`.
+            tokens: one text per token, or `Tokens`; of an encoder–decoder, the encoder's. A generation's may have its
+                last token. Ids or positions by default.
+            target: the decoder's tokens in an encoder–decoder.
+            stream: as in `from_qkv`, for `attentions`.
+            batch: the row of a batch, or of the generated sequences, from 0; required if there are several.
+            layers: the model's number of each layer with weights, in a model with other layers too; 0, 1, 2 … by
+                default.
+            name: the name in figures and files; the output's class by default.
+
+        Raises:
+            ShapeError: wrong shapes, a tuple without names, or the batch row is missing.
+            TraceError: no weights, or None in place of a layer's; and as `from_weights` does.
+        """
+        handed = read_outputs(outputs, (tokens, target, stream), batch, layers)
+        return trace_of_outputs(cls, handed, outputs, name)
+
+    @classmethod
+    def from_cache(
+        cls,
+        cache: Any,
+        tokens: Labels = None,
+        target: Labels = None,
+        *,
+        what: Literal["all", "weights"] = "all",
+        scale: float | None = None,
+        softcap: float | None = None,
+        stream: str | None = None,
+        batch: int | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Make a trace from TransformerLens's `ActivationCache`, of a HookedTransformer or a TransformerBridge.
+
+        Queries, keys and values are taken if every layer has them and they reproduce its `hook_pattern`. Fidelity
+        compares the weights with `hook_pattern`, and the heads' outputs with `hook_z`. Without them, the trace has
+        weights alone, as of `from_weights`.
+
+        Args:
+            cache: of `run_with_cache`; or a dict with its names and tensors.
+            tokens: one text per token, such as `model.to_str_tokens(text)`; of an encoder–decoder, the encoder's.
+                Positions by default.
+            target: the decoder's tokens in an encoder–decoder.
+            what: "weights" takes `hook_pattern` alone, such as with a bias that isn't in the cache, or after a hook.
+            scale: multiplies the scores; the model's own by default, or 1/√d_k if it isn't known.
+            softcap: bounds the scaled scores; the model's own by default.
+            stream: as in `from_qkv`.
+            batch: the row of a batch, from 0; required if there are several.
+            name: the name in figures and files; the model's by default.
+
+        Raises:
+            ShapeError: wrong shapes, or the batch row is missing.
+            TraceError: no `hook_pattern`, or queries and keys that give other weights; and as `from_weights` does.
+        """
+        return trace_of_cache(cls, cache, (tokens, target, stream), batch, what, (scale, softcap), name)

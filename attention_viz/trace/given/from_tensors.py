@@ -1,9 +1,11 @@
 """Make traces of queries, keys and values, or of weights alone."""
 
+import importlib.metadata
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import torch
@@ -19,6 +21,7 @@ from attention_viz.operation.rope import Positions, Rope, rotated
 from attention_viz.operation.shapes import FLOATING, shared_heads, side_by_side
 from attention_viz.operation.terms import map_terms
 from attention_viz.trace.given.from_weights import attention_of
+from attention_viz.trace.kept import KeptLayers
 from attention_viz.trace.kind import STREAM_KINDS, STREAMS
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.provenance import Fidelity, Provenance
@@ -33,7 +36,7 @@ Layers = Tensor | Sequence[Tensor]
 _SUM, _HALF_SUM = 1e-3, 1e-2
 Labels = Sequence[str] | Tokens | None
 
-_Made = TypeVar("_Made", bound=TraceData)
+Made = TypeVar("Made", bound=TraceData)
 
 # Weights held at a time for an output.
 WEIGHTS_AT_ONCE = 2**24
@@ -84,17 +87,17 @@ def calls_of_weights(
     several = list(cast("Sequence[Any]", weights)) if isinstance(weights, list | tuple) else [weights]
     if not several:
         raise ShapeError("weights are empty; pass (head, query, key), or a list with one per layer")
-    tensors = [_floating(one, "weights") for one in several]
+    tensors = [floating(one, "weights") for one in several]
     for one in tensors:
         check_weights_layout(one, named)
     _, key_labels, stream = named
     rows = [_head_first(one, batch, "weights") for one in tensors]
     if allowed is None and stream in (None, "decoder") and key_labels is None:
-        allowed = _causal_by_weights(rows)
+        allowed = causal_by_weights(rows)
     _check_lists(len(rows), allowed=allowed)
     masks = [_layer_mask(allowed, place, batch) for place in range(len(rows))]
     pairs = enumerate(zip(rows, masks, strict=True))
-    return [_call_of_weights(one, mask, f"layer {place}") for place, (one, mask) in pairs], rows
+    return [call_of_weights(one, mask, f"layer {place}") for place, (one, mask) in pairs], rows
 
 
 def _count_layers(*parts: Layers) -> int:
@@ -130,7 +133,7 @@ def _layer_rope(rope: Positions | Sequence[Positions], place: int) -> Positions:
 
 def _layer_tensor(part: Any, place: int, batch: int | None) -> Tensor:
     """Return a layer's query, key or value, (head, position, width)."""
-    return _head_first(_floating(_of_layer(part, place), "query, key and value"), batch, "queries, keys and values")
+    return _head_first(floating(_of_layer(part, place), "query, key and value"), batch, "queries, keys and values")
 
 
 def _layer_mask(part: Any, place: int, batch: int | None) -> Tensor | None:
@@ -138,10 +141,10 @@ def _layer_mask(part: Any, place: int, batch: int | None) -> Tensor | None:
     one = _of_layer(part, place)
     if one is None or not isinstance(one, Tensor) or one.ndim != 4:
         return one
-    return one[0] if len(one) == 1 else _row(one, batch, "masks")
+    return one[0] if len(one) == 1 else row_of_batch(one, batch, "masks")
 
 
-def _floating(part: Any, what: str) -> Tensor:
+def floating(part: Any, what: str) -> Tensor:
     """Convert to a floating-point tensor."""
     try:
         tensor = (part if isinstance(part, Tensor) else torch.as_tensor(part)).detach()
@@ -157,7 +160,7 @@ def _head_first(tensor: Tensor, batch: int | None, what: str) -> Tensor:
     if tensor.ndim == 2:
         return tensor[None]
     if tensor.ndim == 4:
-        return _row(tensor, batch, what)
+        return row_of_batch(tensor, batch, what)
     if tensor.ndim != 3:
         raise ShapeError(
             f"{what} must have the shape (head, …, …), (…, …) or (batch, head, …, …); got {tuple(tensor.shape)}"
@@ -165,7 +168,8 @@ def _head_first(tensor: Tensor, batch: int | None, what: str) -> Tensor:
     return tensor
 
 
-def _row(tensor: Tensor, batch: int | None, what: str) -> Tensor:
+def row_of_batch(tensor: Tensor, batch: int | None, what: str) -> Tensor:
+    """Return a batch's row; refuse several without a choice."""
     rows = len(tensor)
     if batch is None and rows != 1:
         raise ShapeError(
@@ -177,7 +181,7 @@ def _row(tensor: Tensor, batch: int | None, what: str) -> Tensor:
     return tensor[batch or 0]
 
 
-def _causal_by_weights(layers: Sequence[Tensor]) -> Tensor | None:
+def causal_by_weights(layers: Sequence[Tensor]) -> Tensor | None:
     """Return the causal mask if no weight is on a later token, which softmax alone never gives."""
     queries, keys = layers[0].shape[-2:]
     if queries != keys or queries < 2 or any(one.shape[-2:] != (queries, keys) for one in layers):
@@ -186,7 +190,7 @@ def _causal_by_weights(layers: Sequence[Tensor]) -> Tensor | None:
     return causal(queries).to(layers[0].device) if closed else None
 
 
-def _call_of_weights(weights: Tensor, allowed: Tensor | None, name: str) -> Attention:
+def call_of_weights(weights: Tensor, allowed: Tensor | None, name: str) -> Attention:
     """Make a call from weights after dividing each row by its sum."""
     half = weights.dtype in (torch.float16, torch.bfloat16)
     wide = weights.double()
@@ -241,6 +245,15 @@ def origin_of(name: str, call: Attention, notes: tuple[str, ...] = ()) -> Proven
     return Provenance(model=name, dtype=dtype, versions=versions, notes=notes)
 
 
+def version_of(thing: Any) -> dict[str, str]:
+    """Return the version of the package that defines an object's class, if it is installed."""
+    package = type(thing).__module__.partition(".")[0]
+    try:
+        return {package: importlib.metadata.version(package)}
+    except importlib.metadata.PackageNotFoundError:
+        return {}
+
+
 def sampled(shape: Sequence[int]) -> Tensor | None:
     """Choose evenly spaced query rows to compare; None for all."""
     queries, keys = shape[-2:]
@@ -259,13 +272,13 @@ def differing(ours: Tensor, theirs: Tensor) -> float:
 
 
 def trace_of_calls(
-    kind: type[_Made],
+    kind: type[Made],
     calls: Sequence[Attention],
     named: tuple[Labels, Labels, str | None],
     name: str,
     measure: Callable[[], Fidelity],
     notes: tuple[str, ...] = (),
-) -> _Made:
+) -> Made:
     """Make a trace of one call per layer, with its queries' labels, keys' labels and stream."""
     labels, key_labels, stream = named
     shapes = {call.shape[-2:] for call in calls}
@@ -281,17 +294,50 @@ def trace_of_calls(
         stream = "cross" if crossing else "decoder" if closed else "encoder"
     asking = tokens_of(labels, queries, "queries")
     asked = tokens_of(key_labels, keys, "keys") if crossing else asking
+    stack = Stack(tuple(calls), asking, asked)
+    return trace_of_stacks(kind, {stream: stack}, output_of(calls[-1]), origin_of(name, calls[0], notes), measure)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The calls of one stream's layers, its tokens, and the model's numbers for its layers; 0, 1, 2 … by default."""
+
+    calls: tuple[Attention, ...]
+    queries: Tokens
+    keys: Tokens
+    numbered: KeptLayers | None = None
+
+    @property
+    def kept(self) -> KeptLayers:
+        """The layers' numbers."""
+        return KeptLayers.first(len(self.calls)) if self.numbered is None else self.numbered
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The calls under their numbers."""
+        return tuple(Layer(call, str(number)) for number, call in zip(self.kept.numbers, self.calls, strict=True))
+
+
+def trace_of_stacks(
+    kind: type[Made],
+    stacks: Mapping[str, Stack],
+    output: Tensor,
+    origin: Provenance,
+    measure: Callable[[], Fidelity],
+) -> Made:
+    """Make a trace of each stream's calls; `output` is (head, query, d_v) or (query, width)."""
     trace = kind(
-        {stream: tuple(Layer(call, str(place)) for place, call in enumerate(calls))},
-        {stream: asking},
-        {stream: asked},
-        side_by_side(_output(calls[-1])),
-        origin_of(name, calls[0], notes),
+        {stream: stack.layers for stream, stack in stacks.items()},
+        {stream: stack.queries for stream, stack in stacks.items()},
+        {stream: stack.keys for stream, stack in stacks.items()},
+        side_by_side(output) if output.ndim == 3 else output,
+        origin,
+        kept={stream: stack.kept for stream, stack in stacks.items()},
     )
     return attach(trace, Rerun(measure))
 
 
-def _output(call: Attention) -> Tensor:
+def output_of(call: Attention) -> Tensor:
     """Return a call's output; some rows at a time if torch would hold all weights for it."""
     heads, queries, keys = call.shape
     if heads * queries * keys <= WEIGHTS_AT_ONCE or (fusible(call) and call.value.shape[-1] == call.key.shape[-1]):
@@ -315,7 +361,7 @@ def compared(calls: Sequence[Attention]) -> Fidelity:
         some = sampled(call.shape)
         rows = rows if some is None else len(some)
         part = call if some is None else call.rows(some.tolist())
-        exact = map_terms(part, lambda _, value: value.double() if _is_floating(value) else value)
+        exact = map_terms(part, lambda _, value: value.double() if _isfloating(value) else value)
         theirs = torch.stack(list(_kernel_heads(part))) if known else exact.weights
         weight = max(weight, differing(part.weights, theirs))
         output = max(output, differing(part.output, exact.output))
@@ -324,7 +370,7 @@ def compared(calls: Sequence[Attention]) -> Fidelity:
     return Fidelity(output, weight, bound, reference, time.perf_counter() - started, rows)
 
 
-def _is_floating(value: object) -> bool:
+def _isfloating(value: object) -> bool:
     return isinstance(value, Tensor) and value.is_floating_point()
 
 
@@ -339,7 +385,9 @@ def _kernel_heads(call: Attention) -> Any:
         yield kernel_weights(one.query, keys[head if len(keys) > 1 else 0], mask, one.scale)
 
 
-def compared_with_weights(calls: Sequence[Attention], rows: Sequence[Tensor]) -> Fidelity:
+def compared_with_weights(
+    calls: Sequence[Attention], rows: Sequence[Tensor], reference: str = "the given weights, which no model ran for"
+) -> Fidelity:
     """Compare the recomputed weights with the original ones; the output is unknown."""
     far = max(differing(call.weights, one) for call, one in zip(calls, rows, strict=True))
-    return Fidelity(None, far, BOUNDS[torch.float32], "the given weights, which no model ran for")
+    return Fidelity(None, far, BOUNDS[torch.float32], reference)

@@ -1,5 +1,6 @@
 """Make a call from weights that no call computed, and check what a call or stream has."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -60,3 +61,10 @@ def shares(numbers: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead qu
     numbers = numbers.double()
     sums = numbers.sum(dim=-1, keepdim=True)
     return numbers / torch.where(sums > 0, sums, 1)
+
+
+def weights_alone(rows: Sequence[Tensor]) -> str:
+    """Name the reference of weights that came without queries and keys, with the distance of their sums from 1."""
+    sums = [one.double().sum(dim=-1) for one in rows]
+    far = max(float(torch.where(one == 0, 0, one - 1).abs().max()) for one in sums)
+    return f"the weights as they came, whose rows sum to 1 within {far:.0e}; no queries and keys to compare with"

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,7 +143,7 @@ class OneOf(ParameterKind):
         options = {str(one): one for one in allowed or ()}
         if text in options:
             return options[text], []
-        several = " and ".join(options) if len(options) == 2 and not self.others else ", ".join(options)
+        several = " and ".join(options) if len(options) == 2 and not self.others else ", ".join(_folded(options))
         return instead, [notice(name, text, several, self._called(instead, options))]
 
     def _called(self, value: Any, options: Collection[str]) -> str:
@@ -163,7 +163,22 @@ class OneOf(ParameterKind):
     def documented(self) -> str:
         """List the names."""
         options = () if callable(self.options) else self.options
-        return ", ".join(f"`{one}`" if isinstance(one, str) else str(one) for one in options)
+        names = all(isinstance(one, str) for one in options)
+        return ", ".join(_folded(options, "`{}`") if names else map(str, options))
+
+
+def _folded(names: Iterable[str], form: str = "{}") -> list[str]:
+    """Return the names; "x 2", "x 3" and so on as one range."""
+    ranges = dict[str, list[str]]()
+    for name in names:
+        plain, _, number = name.rpartition(" ")
+        ranges.setdefault(plain if plain and number.isdecimal() else name, []).append(name)
+    found = list[str]()
+    for plain, several in ranges.items():
+        numbered = [form.format(one) for one in several if one != plain]
+        found += [form.format(plain)] if plain in several else []
+        found += numbered if len(numbered) < 3 else [f"{numbered[0]} to {numbered[-1]}"]
+    return found
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,9 @@ STREAMS = {
     "decoder": "decoder",
     "cross": "cross",
     "mixer": "no softmax",
+    "pooling": "pooling",
+    "slots": "among slots",
+    "readout": "readout",
 }
 # Options that a page may leave out, by URL parameter.
 WORDING = ("second", "more", "special", "chat")

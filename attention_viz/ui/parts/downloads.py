@@ -15,6 +15,7 @@ from attention_viz.explorer.page import ExplorerPage, opening_of
 from attention_viz.serving.runs import Run, lent
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.export import head_tensors, to_safetensors
+from attention_viz.trace.files.arrow import parquet_bytes
 from attention_viz.trace.provenance import MERGED
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
@@ -25,7 +26,6 @@ from attention_viz.ui.parts.exports import (
     csv_bytes,
     file_button,
     model_part,
-    parquet_bytes,
     show_link,
     trace_button,
 )
@@ -66,7 +66,7 @@ EXPORTS = {
     "Picture (SVG)": _Export(
         "svg",
         "This head as a figure for print or slides",
-        lambda trace, stream, layer, head: heatmap_svg(trace, layer, head, stream).encode(),
+        lambda trace, stream, layer, head: printed(heatmap_svg(trace, layer, head, stream), ("svg",))["svg"],
     ),
     "Explorer (HTML)": _Export(
         "html",
@@ -149,7 +149,7 @@ def _all_heads(whole: Callable[[], Trace], stream: str) -> bytes:
 
 
 def _parquet(later: Callable[[], Trace], stream: str, layer: int, head: int) -> bytes:
-    return parquet_bytes(later().table(layer, head, stream))
+    return parquet_bytes(later().table(layer, head, stream), later().provenance.as_dict())
 
 
 def _place(trace: Trace, layer: int, head: int) -> str:
@@ -218,4 +218,4 @@ def _has_words(trace: Trace) -> bool:
 
 
 def _drawn(document: Callable[[], str], form: str) -> bytes:
-    return document().encode() if form == "svg" else printed(document(), (form,))[form]
+    return printed(document(), (form,))[form]

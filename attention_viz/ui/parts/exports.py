@@ -18,6 +18,7 @@ from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ct
 from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.trace.ahead import unsaid
 from attention_viz.trace.export import to_csv
+from attention_viz.trace.files.arrow import parquet_bytes
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import as_sentence
@@ -136,11 +137,6 @@ def _table(table_maker: Callable[[], pandas.DataFrame], write: Callable[[pandas.
 def csv_bytes(table: pandas.DataFrame) -> bytes:
     """Write a table that no spreadsheet executes, with a UTF-8 mark."""
     return b"\xef\xbb\xbf" + to_csv(_flat(table)).encode()
-
-
-def parquet_bytes(table: pandas.DataFrame) -> bytes:
-    """Write a compact table for data frames."""
-    return _flat(table).to_parquet(engine="pyarrow", index=False)
 
 
 def trace_bytes(trace: Trace) -> bytes:

@@ -69,7 +69,7 @@ def _without_head(run: Run, state: State, stream: str, layer: int, head: int) ->
     edit = Ablate(layer, head, stream=stream if run.several else None)
     after = run_request(state.request, edits=(edit,), longest=SETTINGS.longest_text)
     begins = (f"Without {layer}·{head}: ", "")
-    if stream == "cross" and state.facts.predicts:
+    if stream == "cross" and state.facts.is_encoder_decoder and state.facts.predicts:
         place = pair_of(before, state)[0]
         rows = likelier_at(before, after, state, place)
         return [begins, *about_word(before.trace.query_tokens(stream), place, rows[0][0]), *likelier_words(rows)]

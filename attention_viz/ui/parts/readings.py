@@ -20,6 +20,7 @@ from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.runs import Run, ask, projections
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.derived import merge_words
+from attention_viz.trace.kind import CROSSING_STREAMS
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.reading import head, is_raw, together
@@ -136,7 +137,7 @@ def _check_length(trace: Trace, stream: str) -> None:
 
 def _check_flow(trace: Trace, stream: str) -> None:
     layers, tokens = trace.layer_count(stream), len(trace.query_tokens(stream))
-    if stream != "cross" and flow_steps(layers, tokens) > _MOST_FLOW:
+    if stream not in CROSSING_STREAMS and flow_steps(layers, tokens) > _MOST_FLOW:
         most = next(count for count in range(tokens, 0, -1) if flow_steps(layers, count) <= _MOST_FLOW)
         raise TraceError(
             f"Flow is slow, so with {layers} layers this app allows at most {most} tokens, and this text has {tokens}; "

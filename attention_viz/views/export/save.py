@@ -15,6 +15,7 @@ from attention_viz.trace.files.whole_file import write_whole
 from attention_viz.trace.spelling import xml_text
 from attention_viz.trace.trace import Trace
 from attention_viz.views.export.fitted import fitted
+from attention_viz.views.export.plain import plain_svg
 from attention_viz.views.export.rendering import Draw, rendered
 from attention_viz.views.export.sheet import AS_DRAWN, Sheet, px
 from attention_viz.views.style.captions import provenance_line, provenance_lines
@@ -48,11 +49,13 @@ def save(
     footer: bool = True,
     numbers: bool = True,
     font_size: float | None = None,
+    latex: bool = False,
 ) -> None:
     """Write a picture to a file: SVG, PNG (three dots to a pixel) or PDF (lines and letters), by the path's ending.
 
     A width sets the layout: letters have the given size, titles wrap, labels are thinned, and numbers are printed only
-    if they are readable. A PDF is exactly that wide and high.
+    if they are readable. A PDF is exactly that wide and high. An SVG has live text in a generic face and a size in
+    millimetres, and nothing that Inkscape doesn't read.
 
     A head's own picture, from `heatmap_svg`, is written as SVG without a browser. A local Chrome, Chromium or Edge
     draws everything else; nothing is downloaded for it.
@@ -70,6 +73,8 @@ def save(
         footer: whether to draw the provenance line; the file has it in any case.
         numbers: whether to print numbers in cells.
         font_size: of the usual letters, in points; 8 by default with a width, 7 below 105mm.
+        latex: whether an SVG's text is escaped for LaTeX, which sets it if Inkscape exports PDF+LaTeX. Characters that
+            pdfLaTeX doesn't have become their code points.
 
     Raises:
         AttentionVizError: an unknown ending, a length that can't be read, a figure without its trace, settings that
@@ -77,7 +82,9 @@ def save(
         OSError: the file can't be written.
     """
     form = format_of(path)
-    sheet = Sheet.asked(width, height, title, footer, numbers, font_size)
+    if latex and form != "svg":
+        raise AttentionVizError(f"latex=True is for .svg files, which Inkscape exports as PDF+LaTeX; got .{form}")
+    sheet = replace(Sheet.asked(width, height, title, footer, numbers, font_size), latex=latex)
     write_whole(path, printed(picture, (form,), trace, layer=layer, head=head, stream=stream, sheet=sheet)[form])
 
 
@@ -113,7 +120,7 @@ def printed(
         line = provenance_lines([_origin(one, layer, head, stream) for one in traces])
         document, figure = "", fitted(picture.to_plotly_json(), sheet, _below(line, sheet, picture))
     if figure is None and set(forms) == {"svg"}:
-        return {"svg": document.encode()}
+        return {"svg": plain_svg(document, latex=sheet.latex).encode()}
 
     async def work(draw: Draw) -> dict[str, bytes]:
         framed = (
@@ -121,7 +128,10 @@ def printed(
             if figure is None
             else on_sheet((await draw(figure, "svg", 1)).decode(), figure["layout"], line, sheet)
         )
-        return {form: framed.encode() if form == "svg" else await _sheet(draw, framed, form) for form in forms}
+        return {
+            form: plain_svg(framed, latex=sheet.latex).encode() if form == "svg" else await _sheet(draw, framed, form)
+            for form in forms
+        }
 
     return rendered("this figure" if "svg" in forms else f"a {forms[0].upper()}", work)
 
@@ -133,7 +143,7 @@ def _origin(trace: Trace, layer: int | None, head: int | None, stream: str | Non
 
 
 def _sized(document: str, sheet: Sheet) -> str:
-    if sheet != replace(AS_DRAWN, width=sheet.width, height=sheet.height):
+    if sheet != replace(AS_DRAWN, width=sheet.width, height=sheet.height, latex=sheet.latex):
         raise AttentionVizError(
             "an SVG document is already drawn; pass title, footer, numbers and font_size to heatmap_svg"
         )

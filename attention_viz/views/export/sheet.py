@@ -28,6 +28,7 @@ class Sheet:
     footer: bool = True
     numbers: bool = True
     font_size: float | None = None
+    latex: bool = False
 
     @classmethod
     def asked(
@@ -68,6 +69,11 @@ def in_pixels(length: str | float | None, what: str) -> float | None:
     if not _LEAST <= pixels <= _MOST:
         raise AttentionVizError(f"{what} must be 16mm to 1587mm; got {length}")
     return pixels
+
+
+def in_millimetres(pixels: float) -> str:
+    """Write a length in pixels as millimetres, to a thousandth."""
+    return f"{pixels / _UNITS['mm']:.3f}".rstrip("0").rstrip(".")
 
 
 def px(pixels: float) -> str:

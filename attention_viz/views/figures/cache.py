@@ -3,7 +3,9 @@
 import numpy
 import plotly.graph_objects as go
 
+from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
+from attention_viz.trace.slots import are_alike
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import paint
 from attention_viz.views.style.marks import add_hatch
@@ -41,6 +43,8 @@ def cache(
     """
     stream, colours = trace.attention_stream(stream), palette(theme)
     read = trace.query_tokens(stream)
+    if not are_alike(stream, read, trace.key_tokens(stream)):
+        raise TraceError(f"a KV cache needs keys that are the rows' own tokens; the {stream} has others")
     last = read.resolve(position)
     first = max(0, min(len(read) - 1 - trace.provenance.generated, last), last - _STEPS + 1)
     rows, keys = list(range(first, last + 1)), last + 1

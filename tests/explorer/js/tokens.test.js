@@ -70,6 +70,19 @@ test("what stands in a picture or a sound is named and spoken of by its place", 
   assert.deepEqual(sound.shown, sound.names);
 });
 
+test("a slot is called by its whole name, beside its short label", () => {
+  const axis = readAxis({
+    labels: ["query 0", "query 1", "the"],
+    named: ["object query 0", "object query 1", null],
+    spelling: "text",
+    special: [],
+    padding: [],
+  });
+  assert.deepEqual(axis.names, ["object query 0", "object query 1", "the"]);
+  assert.deepEqual(axis.shown.slice(0, 2), ["query 0", "query 1"]);
+  assert.equal(axis.spoken[1], "object query 1");
+});
+
 test("a token with bytes of a character is named with it, half a character as that", () => {
   const labels = ["\u00e0\u00b8", "\u0123", "\u0120b", "\u00e0\u00b8"];
   const axis = axisOf(labels, {

@@ -165,7 +165,7 @@ def test_a_router_and_a_softmax_over_words_are_no_attention(other: type[nn.Modul
         assert (trace.provenance.route, trace.layer_count(), trace.fidelity.ok) == (route, 3, True)
 
 
-def test_torchs_own_module_hides_its_weights_and_is_refused() -> None:
+def test_torchs_own_module_is_followed_inside() -> None:
     class Closed(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -176,8 +176,9 @@ def test_torchs_own_module_hides_its_weights_and_is_refused() -> None:
 
     model = build_own("mpnet")
     model.mpnet.encoder.layer[1].attention.attn = Closed()
-    with pytest.raises(UnsupportedModel):
-        av.wrap(model)
+    trace = av.wrap(model).trace_ids(ids(9))
+    assert trace.fidelity.ok
+    assert trace.head_count(1) == 5
 
 
 @pytest.mark.filterwarnings("ignore:Guards may run slower")  # which torch says of Python 3.13.0

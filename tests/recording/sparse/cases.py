@@ -1,7 +1,6 @@
 """Tiny models with sparse attention, and their weights by one-hot values, read without any of our code."""
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -12,8 +11,8 @@ import attention_viz as av
 from attention_viz.models.model import AttentionModel
 from tests.models.families import PLAIN, VOCABULARY, built
 
-_SIZES: dict[str, object] = PLAIN | {"num_hidden_layers": 2, "num_attention_heads": 2}
-_PAIR: dict[str, object] = {
+_SIZES: dict[str, object] = {**PLAIN, "num_hidden_layers": 2, "num_attention_heads": 2}
+PAIR: dict[str, object] = {
     "vocab_size": VOCABULARY,
     "d_model": 20,
     "encoder_layers": 1,
@@ -39,7 +38,7 @@ _REFORMER: dict[str, object] = {
     "hash_seed": 5,
     "pad_token_id": 0,
 }
-_T5: dict[str, object] = {
+T5: dict[str, object] = {
     "vocab_size": VOCABULARY,
     "d_model": 20,
     "d_kv": 7,
@@ -56,10 +55,10 @@ SPARSE: dict[str, tuple[str, str, dict[str, object], str]] = {
     "led": (
         "LEDForConditionalGeneration",
         "LEDConfig",
-        _PAIR | {"attention_window": 4},
+        PAIR | {"attention_window": 4},
         "LEDEncoderSelfAttention",
     ),
-    "longt5": ("LongT5EncoderModel", "LongT5Config", _T5, "LongT5LocalAttention"),
+    "longt5": ("LongT5EncoderModel", "LongT5Config", T5, "LongT5LocalAttention"),
     "reformer, local": (
         "ReformerModelWithLMHead",
         "ReformerConfig",
@@ -125,9 +124,11 @@ def _context(module: nn.Module, given: Any, named: Any, value: str, output: str,
         hot.reshape(-1, made.shape[-1])[key] = 1
         return hot
 
+    def take(_module: nn.Module, given: tuple[Tensor, ...]) -> None:
+        taken.append(given[0])
+
     handles = [module.get_submodule(value).register_forward_hook(one_hot)]
     if output:
-        take: Callable[..., None] = lambda _module, given: taken.append(given[0])  # noqa: E731
         handles.append(module.get_submodule(output).register_forward_pre_hook(take))
     made = module.forward(*given, **named)
     for handle in handles:

@@ -126,14 +126,13 @@ def test_the_scores_are_the_indexers_own() -> None:
 
 
 def test_a_cut_that_is_moved_by_one_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = listening.PickingListener._of_blocks
+    right = listening.HeardIndexer
 
-    def moved(self: Any, choices: Any, size: int, open_keys: Tensor) -> tuple[Tensor, Tensor]:
-        less = [(scores, places[..., :-1]) for scores, places in choices]
-        return right(self, less, size, open_keys)
+    def moved(module: nn.Module, choices: Any) -> Any:
+        return right(module, [(scores, places[..., :-1]) for scores, places in choices])
 
     assert wrapped("deepseek_v32").trace_ids(ids(COUNT)).layer(0, "decoder").picking is not None
-    monkeypatch.setattr(listening.PickingListener, "_of_blocks", moved)
+    monkeypatch.setattr(listening, "HeardIndexer", moved)
     assert wrapped("deepseek_v32").trace_ids(ids(COUNT)).layer(0, "decoder").picking is None
 
 

@@ -13,7 +13,7 @@ from attention_viz.recording.sparse import hearing, reading
 from attention_viz.recording.sparse.reading import Cells, Reading
 from attention_viz.recording.sparse.turn import Turn, TurnRun
 from tests.models.families import built, ids, run
-from tests.recording.sparse.cases import LONGFORMER, SPARSE, sparse, weights_by_one_hot, wrapped_sparse
+from tests.recording.sparse.cases import LONGFORMER, PAIR, SPARSE, T5, sparse, weights_by_one_hot, wrapped_sparse
 
 
 def inputs_of(count: int, padded: str) -> tuple[Tensor, Tensor]:
@@ -107,10 +107,43 @@ def test_a_head_that_is_left_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         av.wrap(sparse("longformer"))
 
 
+def test_global_tokens_have_heads_of_their_own() -> None:
+    """Longformer's classifier lets the first token attend to all, by projections of its own."""
+    model = built("LongformerForSequenceClassification", "LongformerConfig", LONGFORMER)
+    tokens, mask = inputs_of(13, "right")
+    trace = av.wrap(model).trace_ids(tokens, mask)
+    assert trace.fidelity.ok, trace.fidelity
+    given = run(model, input_ids=tokens, attention_mask=mask, output_attentions=True)
+    for layer, theirs in enumerate(given["global_attentions"]):
+        weights = trace.attention(layer).weights
+        assert len(weights) == 4
+        torch.testing.assert_close(weights[2:, 0], theirs[0, :, :13, 0], rtol=0, atol=1e-6)
+        assert not bool(weights[2:, 1:].any()) and not bool(weights[:2, 0].any())
+        local = given["attentions"][layer][0]  # the global token's weight, then the window's
+        torch.testing.assert_close(weights[:2, 8, 0], local[:, 8, 0], rtol=0, atol=1e-6)
+        torch.testing.assert_close(weights[:2, 8, 6:11], local[:, 8, 1:], rtol=0, atol=1e-6)
+
+
+def test_several_rounds_of_buckets_are_refused_with_what_is_needed() -> None:
+    name, config, sizes, _ = SPARSE["reformer, buckets"]
+    with pytest.raises(UnsupportedModel, match="in several rounds and weighs them; use a model with one round"):
+        av.wrap(built(name, config, sizes | {"num_hashes": 2}))
+
+
 @pytest.mark.parametrize(
-    ("model_class", "reason"),
-    [("LongformerForSequenceClassification", "6 keys in a text of 11 tokens.*values by value and value_global")],
+    ("model_class", "config_class", "sizes", "reason"),
+    [
+        (
+            "LongT5EncoderModel",
+            "LongT5Config",
+            T5 | {"encoder_attention_type": "transient-global", "global_block_size": 4},
+            r"attends to .* positions, but the text has 11 tokens: some are summaries or global tokens",
+        ),
+        ("PegasusXModel", "PegasusXConfig", PAIR | {"block_size": 4, "num_global_tokens": 3}, "global tokens"),
+    ],
 )
-def test_global_tokens_with_values_of_their_own_are_refused(model_class: str, reason: str) -> None:
+def test_positions_that_are_not_the_texts_are_refused(
+    model_class: str, config_class: str, sizes: dict[str, object], reason: str
+) -> None:
     with pytest.raises(UnsupportedModel, match=reason):
-        av.wrap(built(model_class, "LongformerConfig", LONGFORMER))
+        av.wrap(built(model_class, config_class, sizes))

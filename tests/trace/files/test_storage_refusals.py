@@ -203,7 +203,7 @@ LAYER = ("streams", "decoder", "layers", 0)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("format", 6), "trace format 6; this version reads formats 1, 2, 3, 4 and 5"),
+        (put("format", 8), "trace format 8; this version reads formats 1, 2, 3, 4, 5, 6 and 7"),
         (put("format", 4), "lacks or garbles 'rounded'"),
         (
             put("provenance", "stored", "t0000"),

@@ -12,8 +12,9 @@ from streamlit.delta_generator import DeltaGenerator
 import attention_viz as av
 from attention_viz.errors import AttentionVizError
 from attention_viz.scratch.model import Scratch
+from attention_viz.trace.files.arrow import parquet_bytes
 from attention_viz.ui.parts import exports
-from attention_viz.ui.parts.exports import csv_bytes, model_part, parquet_bytes
+from attention_viz.ui.parts.exports import csv_bytes, model_part
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.views.export import browsers
 from tests.conftest import OpenPage

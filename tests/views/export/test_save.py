@@ -16,6 +16,7 @@ from attention_viz.scratch.model import Scratch
 from attention_viz.trace.trace import Trace
 from attention_viz.views import compare, head_grid, heatmap, heatmap_svg, save
 from attention_viz.views.export import browsers, rendering
+from attention_viz.views.export.plain import plain_svg
 from attention_viz.views.export.save import printed
 from attention_viz.views.style.captions import provenance_line
 
@@ -48,7 +49,7 @@ def test_a_head_s_picture_is_written_as_svg_without_a_browser(
     monkeypatch.setenv(browsers.CHOICE, str(tmp_path / "none"))
     document = heatmap_svg(trace, 0, 1)
     save(document, tmp_path / "head.SVG")
-    assert (tmp_path / "head.SVG").read_text("utf-8") == document
+    assert (tmp_path / "head.SVG").read_text("utf-8") == plain_svg(document)
     root = ElementTree.fromstring(document)
     assert provenance_line(trace, 0, 1, trace.query_tokens()) in (root.findtext(f"{SVG}desc") or "")
 
@@ -150,7 +151,8 @@ def test_a_figure_as_svg_png_and_pdf_by_one_browser(trace: Trace) -> None:
     assert "layer" in texts and "head" in texts  # the axes
     below = [one for one in root.findall(f"{SVG}g/{SVG}text") if float(one.attrib["y"]) > 300]
     assert " ".join(one.text or "" for one in below) == line
-    size = int(root.attrib["width"]), int(root.attrib["height"])
+    assert float(root.attrib["width"].removesuffix("mm")) == pytest.approx(500 * 25.4 / 96, abs=0.001)
+    size = tuple(int(one) for one in root.attrib["viewBox"].split()[2:])
     assert size[0] == 500 and size[1] > 300
     assert made["png"].startswith(b"\x89PNG\r\n\x1a\n")
     assert struct.unpack(">II", made["png"][16:24]) == (3 * size[0], 3 * size[1])

@@ -10,6 +10,7 @@ import {writeMarks, writeTitle} from "./legend.js";
 import {announceHead, followSilence, markSilence} from "./silence.js";
 import {readPayload, readPlane} from "../data/payload.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
+import {isEmbedded} from "../hosts/hosting.js";
 import {HeadGrid} from "../heads/cells.js";
 import {element, focused} from "../parts/element.js";
 import {readLights} from "./photo.js";
@@ -51,7 +52,7 @@ function create(base) {
     ...base,
     ...{title, legend, marks, grid, room: Number(root.dataset["height"])},
     ...{header: null, message: null, effects: [], drawing: null, chosen: null},
-    open: (place) => atlas.setTriggerValue("open", placeOnly(place)),
+    open: (place) => isEmbedded(root) || atlas.setTriggerValue("open", placeOnly(place)),
   };
   const atlas = /** @type {Atlas} */ (bare);
   atlas.cards = createCards(atlas, (cell) => choose(atlas, cell));

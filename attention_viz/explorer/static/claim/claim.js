@@ -212,7 +212,7 @@ function sentenceOf(view) {
   const number = element("strong", {class: "av-claim-number"}, weightText(head.at(query, key)));
   if (reading) return [`${reading.label}: share of `, ...from.nodes, "\u2019s row at ", ...to.nodes, ": ", number];
   // A row of another text has the name of the word that comes next.
-  if (stream.name === "cross") return ["Before ", ...from.nodes, " it attends to ", ...to.nodes, ": ", number];
+  if (stream.written) return ["Before ", ...from.nodes, " it attends to ", ...to.nodes, ": ", number];
   if (stream.own && query === key) return [capital(from), " looks at itself: ", number];
   return [capital(from), " looks at ", ...to.nodes, ": ", number];
 }

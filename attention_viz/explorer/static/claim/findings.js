@@ -109,7 +109,7 @@ function effectOn({effect, word, parts}) {
 /** @param {{queries: Axis, keys: Axis}} stream @param {PackedFinding} finding */
 function labelOf({queries, keys}, {kind, query, key, parts}) {
   // Of what has places, a button says what the sentence says.
-  if (queries.place || keys.place)
+  if (queries.place || keys.place || queries.named || keys.named)
     return [element("span", {}, partOf(parts, "query"), " \u2192 ", partOf(parts, "key"))];
   if (kind === "previous") {
     const unit = saidOf(parts, "query").replace(/^each /iu, "");

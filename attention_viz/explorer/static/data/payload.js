@@ -20,7 +20,7 @@
  * @property {number[]} [chances]  the probability that each of these had
  * @property {PackedCharacter[]} [characters]  those that the tokenizer cut
  * @property {(number[] | null)[]} [place]  where each stands in what was read: row and column of a patch, seconds of a frame
- * @property {(string | null)[]} [named]  how patches of several images are called in a sentence
+ * @property {(string | null)[]} [named]  how patches of several images, and latents, are called in a sentence
  */
 
 /** One image on a sheet, or a frame of a video: where it begins and how many patches it has, the name at its corner, and
@@ -90,7 +90,7 @@
 /** One kind of attention, or where `signed` the layers without a softmax; `queries` and `keys` are numbers of axes. Such layers are drawn up to `longest` tokens. Of a long text, `sampled` is from how many rows its
  * pictures were made, `side` the rows and columns of such a picture, and `searched` the rows of its findings if not all.
  * @typedef {{name: string, queries: number, keys: number, layers: PackedLayer[], sampled: number,
- *   searched?: number, side: [number, number], signed?: boolean, longest?: number}} PackedStream */
+ *   searched?: number, written?: boolean, side: [number, number], signed?: boolean, longest?: number}} PackedStream */
 
 /** Something that a person should look at: a sentence in parts with their roles, and where it is seen, its layer by number.
  * @typedef {{kind: string, stream: string, layer: number, head: number, query: number, key: number, strength: number,

@@ -29,7 +29,7 @@ import {countOccurrences, MARKS, runsFromTheRight, setApart, spell, textOf, with
  * @property {Map<number, CharacterPart>} characters  what tokens have of a character that the tokenizer cut
  * @property {boolean} fromTheRight  whether its text runs from right to left
  * @property {(number[] | null)[] | null} place  where each stands in a picture or a sound; null in a text
- * @property {(string | null)[] | null | undefined} [named]  how patches of several images are called in a sentence */
+ * @property {(string | null)[] | null | undefined} [named]  how patches of several images, and latents, are called in a sentence */
 
 /** What tokens may belong to, in words for the legend. @type {Record<Origin, string>} */
 export const ORIGINS = {first: "first sentence", second: "second sentence", generated: "generated"};
@@ -47,7 +47,7 @@ export function readAxis(packed) {
   // A patch and a time are no tokenizer's: the space in "0.74 s" is a space.
   const written = typeof spelling === "string" ? new Array(labels.length).fill(spelling) : spelling;
   const spellings = labels.map((label, place) =>
-    where?.[place] ? {mark: "", text: label} : spell(label, written[place]),
+    where?.[place] || packed.named?.[place] ? {mark: "", text: label} : spell(label, written[place]),
   );
   const shown = spellings.map(({mark, text}) => setApart(mark + text));
   // A piece of a character with the character: "ก⟨E0⟩".
@@ -141,9 +141,9 @@ export function begins({origins}, place) {
  * word, a class token and the like. `Tokens.placed_at` says it in the same way.
  * @param {Pick<Axis, "place" | "named">} axis @param {number} position */
 export function placeInWords({place, named}, position) {
+  if (named?.[position]) return named[position];
   const where = place?.[position];
   if (!where) return null;
-  if (named?.[position]) return named[position];
   return where.length === 1 ? `${where[0].toFixed(2)} s` : patchAt(where[0], where[1]);
 }
 

@@ -1,6 +1,6 @@
 // A component of a Streamlit page as a widget of a notebook: the model's bytes and messages in place of the page's.
 
-import {leaveMessage, openChannel} from "./hosting.js";
+import {holdBytes, leaveMessage, openChannel} from "./hosting.js";
 import {hearModel, openPlace, placedOnPage, themeAround, watchTheme} from "./widget.js";
 
 /** @import {Showing} from "./loading.js" */
@@ -54,6 +54,6 @@ export default function componentInWidget({model, el, style, html, component}) {
 function handRest(rest) {
   if (!rest?.byteLength) return;
   const channel = openChannel();
-  channel.rest = new Uint8Array(rest.buffer, rest.byteOffset, rest.byteLength);
+  holdBytes(channel.rests, new Uint8Array(rest.buffer, rest.byteOffset, rest.byteLength));
   channel.target.dispatchEvent(new CustomEvent("rest"));
 }

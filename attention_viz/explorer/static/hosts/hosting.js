@@ -1,5 +1,7 @@
 // What a component of ours needs of Streamlit's page: messages about what the page chose, and the page's theme.
 
+import {readPayload} from "../data/payload.js";
+
 /** @import {Silence} from "../atlas/silence.js"
  * @import {Travelling} from "./travel.js"
  * @import {Ranking} from "../data/recording.js"
@@ -12,13 +14,13 @@
  * @typedef {{explorer: string, layer: number, head: number, query?: number | null, key?: number | null, arrived?: boolean, single?: boolean, seen?: number, stream?: string, ranking?: Ranking, outcome?: Outcome, about?: string}} Message */
 
 /** Where the channel component leaves its messages: the latest for each component and subject, and an event for each
- * that comes. So does the packet component with the last head of a long text that was handed over, and that of the
- * rest of a layer with its bytes. `behind` is the place behind the chosen head, where a page has one, and `silence` the
+ * that comes. So does the packet component with the last head of each long text that was handed over, by the text's id,
+ * and that of the rest of a layer with its bytes, by the layer's. `behind` is the place behind the chosen head, where a page has one, and `silence` the
  * head that is ablated. `drawer` is the step that the drawer over the pipeline shows, `pressed` the one whose button was
  * pressed, `dismissed` the one that the reader closed, which no earlier answer of the page shows again. `serial` numbers
  * the choices of all components, those that are gone too. `travelling` is a number on its way to its place in Step by
  * step.
- * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null, rest?: Uint8Array,
+ * @typedef {{latest: Map<string, Message>, target: EventTarget, packets: Map<string, Uint8Array>, rests: Map<string, Uint8Array>,
  *   drawer?: string | null, pressed?: string, dismissed?: string | undefined, behind: HTMLElement | null,
  *   silence: Silence | null, serial: number, travelling?: Travelling}} Channel */
 
@@ -30,10 +32,31 @@
 export function openChannel() {
   const place = Symbol.for("attention_viz.explorer");
   const page = /** @type {Record<symbol, Channel | undefined>} */ (/** @type {unknown} */ (globalThis));
-  const fresh = {latest: new Map(), target: new EventTarget(), packet: null, behind: null, silence: null, serial: 0};
+  const fresh = {
+    ...{latest: new Map(), target: new EventTarget(), packets: new Map(), rests: new Map()},
+    ...{behind: null, silence: null, serial: 0},
+  };
   const channel = page[place] ?? fresh;
   page[place] = channel;
   return channel;
+}
+
+// Of how many texts a page keeps the last head, and of how many layers the rest.
+const MOST_HELD = 8;
+
+/** Keep bytes by what they are of, the latest last. @param {Map<string, Uint8Array>} held @param {Uint8Array} bytes */
+export function holdBytes(held, bytes) {
+  /** @type {string} */
+  const of = readPayload(bytes).header.of;
+  held.delete(of);
+  held.set(of, bytes);
+  for (const oldest of [...held.keys()].slice(0, -MOST_HELD)) held.delete(oldest);
+}
+
+/** Whether a component is on a page without the app's other pages, so that nothing may lead to them.
+ * @param {HTMLElement} root */
+export function isEmbedded(root) {
+  return root.dataset["embedded"] !== undefined;
 }
 
 /** Leave a message; what it returns takes it away again, unless another came. @param {Message} message */

@@ -1,7 +1,7 @@
 // The explorer as a Streamlit component. Called again for new data and for a change of theme, on the same element.
 
 import {countChoice, mountComponent, takesChoice} from "./component.js";
-import {isInPart, latestFor, openChannel, pageStyled, themeOf} from "./hosting.js";
+import {isEmbedded, isInPart, latestFor, openChannel, pageStyled, themeOf} from "./hosting.js";
 import {mountExplorer} from "../explorer.js";
 import {element, listener} from "../parts/element.js";
 
@@ -46,7 +46,9 @@ export default function explorerComponent(mounting) {
  * @param {Entry} entry @param {Uint8Array} bytes */
 async function start(entry, bytes) {
   const {explorer: old, before: waiting, pending, root, parentElement} = entry;
-  const before = old ? {choice: old.choice(), settings: old.settings()} : (waiting ?? {settings: lastSettings()});
+  const before = old
+    ? {choice: old.choice(), settings: old.settings()}
+    : (waiting ?? {settings: isEmbedded(root) ? undefined : lastSettings()});
   entry.pending = null; // the old explorer loses the focus as it goes, which would report it
   stop(entry);
   Object.assign(entry, {before, explorer: null, chosen: -Infinity});
@@ -69,18 +71,20 @@ async function start(entry, bytes) {
       report(entry, next, wait);
     },
     onPair: (pair) => entry.setStateValue("pair", pair),
-    onOpen: (page) => {
-      reportNow(entry);
-      entry.setTriggerValue("open", page);
-    },
+    ...(isEmbedded(root) ? {} : {onOpen: (page) => openPage(entry, page)}),
   });
   entry.explorer = explorer;
   lastSettings = explorer.settings;
-  const {packet} = openChannel();
-  if (packet) explorer.receive(packet);
+  for (const packet of openChannel().packets.values()) explorer.receive(packet);
   if (message?.ranking) explorer.rank(message.ranking);
   // The last choice was made on the old data: the server hears of what became of it.
   if (pending) report(entry, explorer.choice());
+}
+
+/** Go to another page of the app, with what is chosen here. @param {Entry} entry @param {string} page */
+function openPage(entry, page) {
+  reportNow(entry);
+  entry.setTriggerValue("open", page);
 }
 
 /** Hear when the reader turns to something else. @param {Entry} entry */

@@ -1,6 +1,6 @@
 // Hands one head of a long text to the component beside it, without the rest of the text being sent again.
 
-import {openChannel} from "./hosting.js";
+import {holdBytes, openChannel} from "./hosting.js";
 
 /** @import {Mounting} from "./hosting.js" */
 
@@ -8,6 +8,6 @@ import {openChannel} from "./hosting.js";
 export default function packetComponent({data}) {
   if (!(data instanceof Uint8Array) || data.length === 0) return;
   const channel = openChannel();
-  channel.packet = data;
+  holdBytes(channel.packets, data);
   channel.target.dispatchEvent(new CustomEvent("packet", {detail: data}));
 }

@@ -1,6 +1,6 @@
 // Hands the rest of a layer to the pipeline beside it, once it is there: the pipeline doesn't wait for another run.
 
-import {openChannel} from "../hosts/hosting.js";
+import {holdBytes, openChannel} from "../hosts/hosting.js";
 
 /** @import {Mounting} from "../hosts/hosting.js" */
 
@@ -8,6 +8,6 @@ import {openChannel} from "../hosts/hosting.js";
 export default function restComponent({data}) {
   if (!(data instanceof Uint8Array) || data.length === 0) return;
   const channel = openChannel();
-  channel.rest = data;
+  holdBytes(channel.rests, data);
   channel.target.dispatchEvent(new CustomEvent("rest"));
 }

@@ -118,7 +118,7 @@ function land({scene, claim}, {query, key, weight}) {
 
 /** The rest of the layer that is shown; null while it is awaited. @param {Pipeline} pipeline @param {Opened} opened */
 function restOf(pipeline, {header}) {
-  const bytes = openChannel().rest;
+  const bytes = openChannel().rests.get(header.rest);
   if (bytes && pipeline.handed !== bytes) Object.assign(pipeline, {handed: bytes, rest: readRest(bytes)});
   return pipeline.rest?.header.of === header.rest ? pipeline.rest : null;
 }

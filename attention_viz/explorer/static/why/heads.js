@@ -11,7 +11,7 @@ import {element} from "../parts/element.js";
 const CELLS = 40;
 
 /** @param {WhyHeader} header @param {WhyView} view @param {(head: Place) => void} choose */
-export function drawList(header, {chosen, by, after}, choose) {
+export function drawList(header, {chosen, by, runs, after}, choose) {
   const words = wordsFor(by);
   const missed = largestOf(missingOf(header, after), header.listed.length);
   const listed = by !== "wrote" && missed.length ? missed : header.listed;
@@ -20,13 +20,10 @@ export function drawList(header, {chosen, by, after}, choose) {
     return [header.map[layer][head], ...(now === undefined ? [] : [header.total - now])].map((number) => ({number}));
   });
   const rows = listed.map((place) => listRow(header, place, String(place) === String(chosen), after, numbers, choose));
-  const waits = by !== "put" && listed.some((place) => !after.has(place.join(" ")));
+  const waits = runs && by !== "put" && listed.some((place) => !after.has(place.join(" ")));
   const solid = waits ? "running the model without each head …" : `${words.missing}, measured`;
-  const legend = element(
-    "p",
-    {class: "av-note", "aria-live": "polite"},
-    `hatched: its own contribution · solid: ${solid}`,
-  );
+  const means = runs ? `hatched: its own contribution · solid: ${solid}` : "each head’s own contribution";
+  const legend = element("p", {class: "av-note", "aria-live": "polite"}, means);
   return element(
     "section",
     {class: "av-largest", "aria-label": "Largest heads", "aria-busy": String(waits)},

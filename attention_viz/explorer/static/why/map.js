@@ -13,6 +13,7 @@ import {element} from "../parts/element.js";
  * @typedef {object} WhyView
  * @property {Place} chosen
  * @property {"wrote" | "silenced" | "put"} by  what heads are coloured and ordered by
+ * @property {boolean} runs  whether the page runs the model without each head
  * @property {Map<string, number>} after  what the number is without a head, or with that of another text
  * @property {Map<string, [string[], string[]]>} writes  the words that a head writes for, and those against */
 

@@ -63,7 +63,7 @@ export function drawWordsLegend(header, place) {
 }
 
 /** The chosen head in words. @param {WhyHeader} header @param {WhyView} view */
-export function drawMeaning(header, {chosen: [layer, head], by, after: numbers, writes}) {
+export function drawMeaning(header, {chosen: [layer, head], by, runs, after: numbers, writes}) {
   const name = `${layer} ${head}`;
   const wrote = header.map[layer]?.[head] ?? 0;
   const sources = header.sources[name] ?? [];
@@ -80,7 +80,7 @@ export function drawMeaning(header, {chosen: [layer, head], by, after: numbers, 
     {class: "av-meaning", "aria-live": "polite"},
     title,
     element("p", {}, said),
-    element("p", {}, cameOf(header, by, wrote, after)),
+    element("p", {}, cameOf(header, {by, runs}, wrote, after)),
     ...wordsOf(writes.get(name)),
   );
 }
@@ -112,9 +112,9 @@ function wordsOf(writes) {
 }
 
 /** What becomes of the number, in words.
- * @param {WhyHeader} header @param {WhyView["by"]} by @param {number} wrote @param {number | undefined} after */
-function cameOf({total}, by, wrote, after) {
-  if (after === undefined) return by === "put" ? "" : "Running the model without this head …";
+ * @param {WhyHeader} header @param {Pick<WhyView, "by" | "runs">} view @param {number} wrote @param {number | undefined} after */
+function cameOf({total}, {by, runs}, wrote, after) {
+  if (after === undefined) return by === "put" || !runs ? "" : "Running the model without this head …";
   const became = `${plainNumber(total)} becomes ${plainNumber(after)}.`;
   if (by === "put") return `With its output from the other text, ${became}`;
   return `${meaningOf(wrote, total - after)} Ablated at every position, ${became}`;

@@ -104,9 +104,11 @@ function isReplaced(header, silenced, place) {
   return after !== undefined && wrote >= LEAST && isMadeUpFor(wrote, header.total - after);
 }
 
-/** @param {WhyHeader} header @param {Map<string, number>} silenced @param {(press: StoryPress) => void} press */
-export function drawStory(header, silenced, press) {
-  const steps = storyOf(header, silenced).map((step, at) =>
+/** @param {WhyHeader} header @param {Map<string, number>} silenced @param {(press: StoryPress) => void} press
+ * @param {boolean} leads  whether the page can show another number */
+export function drawStory(header, silenced, press, leads) {
+  const shown = storyOf(header, silenced).filter((step) => leads || "head" in step.press);
+  const steps = shown.map((step, at) =>
     element(
       "li",
       {},

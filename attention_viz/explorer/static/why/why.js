@@ -11,6 +11,7 @@ import {drawStory} from "./story.js";
 import {drawSum} from "./sum.js";
 import {begun, mainPart, plainNumber, signed, spokenAt, timesAsLikely, writtenByHeads} from "./reading.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice} from "../hosts/component.js";
+import {isEmbedded} from "../hosts/hosting.js";
 import {readPayload} from "../data/payload.js";
 import {element, focused} from "../parts/element.js";
 
@@ -128,14 +129,14 @@ function drawWhy(why) {
         {},
         drawWords(header, place),
         drawWordsLegend(header, place),
-        ...drawStory(header, silenced, (press) => pressStep(why, press)),
+        ...drawStory(header, silenced, (press) => pressStep(why, press), !isEmbedded(root)),
       ),
     ),
     element(
       "div",
       {class: "av-three"},
       drawSum(header, why.open, toggle, choose),
-      ...drawHeads(header, {chosen: place, by: why.by, after, writes}, choose),
+      ...drawHeads(header, {chosen: place, by: why.by, runs: !isEmbedded(root), after, writes}, choose),
     ),
   );
   showLooked(root, header, place);

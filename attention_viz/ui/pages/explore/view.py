@@ -20,6 +20,7 @@ from attention_viz.ui.pages.explore.candidates import (
 )
 from attention_viz.ui.pages.explore.page import EXPLORE, show_picture_of
 from attention_viz.ui.pages.explore.region import show_region, without_region
+from attention_viz.ui.panels.drawing import show_panels
 from attention_viz.ui.parts.downloads import show_read_downloads
 from attention_viz.ui.parts.drawing import show_notes
 from attention_viz.ui.parts.matters import answer_later
@@ -89,6 +90,7 @@ def view(study: ExploreStudy, selection: Selection) -> Parts:
     if shown is None:
         return Parts(parts, runs=[("", run)])
     parts.append(Part("words", functools.partial(show_reading, shown, state)))
+    parts.append(Part("words", functools.partial(show_panels, run, state)))
     exported = run if is_raw(state) else study.stepped
     return Parts(
         parts,

@@ -12,6 +12,7 @@ import streamlit as st
 
 from attention_viz.errors import ShapeError
 from attention_viz.explorer import script
+from attention_viz.trace.kind import CROSSING_STREAMS
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
@@ -75,7 +76,7 @@ def cannot_draw(trace: Trace, stream: str, state: State) -> str:
     """Explain why these matrices can't be drawn on; empty if they can."""
     if not is_raw(state):
         return "You can draw only on raw weights, token by token. Choose that reading under Options."
-    if stream == "cross":
+    if stream in CROSSING_STREAMS:
         return "You can draw only on self-attention. Choose another stream, or search by words."
     count = len(trace.query_tokens(stream))
     if count > _LONGEST:

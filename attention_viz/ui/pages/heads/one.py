@@ -17,6 +17,7 @@ from attention_viz.analysis.signed import has_channels, mixer_of
 from attention_viz.analysis.sinks import attention_sinks
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Run, ask
+from attention_viz.trace.slots import are_alike
 from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
@@ -268,7 +269,7 @@ def _line(trace: "Trace", state: State, stream: str, layer: int, head: int) -> s
     except AttentionVizError:  # this model's W_O is unknown
         return ""
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
-    first = QueryRows.of(queries, keys, alike=stream != "cross").first
+    first = QueryRows.of(queries, keys, alike=are_alike(stream, queries, keys)).first
     row = dict(zip(table.columns, table.to_numpy()[table.index.get_loc((layer, head))].tolist(), strict=True))
     return sink_words(row, named(keys, first))
 

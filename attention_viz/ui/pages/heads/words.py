@@ -21,6 +21,7 @@ from attention_viz.explorer.atlas_payload import HeadTables
 from attention_viz.explorer.atlas_roles import resting_words
 from attention_viz.serving.permissions import display_name
 from attention_viz.trace.kind import Unit
+from attention_viz.trace.slots import are_alike
 from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
@@ -117,7 +118,7 @@ def _strong_rows(trace: Trace, stream: str, head: tuple[int, int]) -> dict[tuple
     if stream in trace.mixers:
         return {}
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
-    first = QueryRows.of(queries, keys, alike=stream != "cross").first
+    first = QueryRows.of(queries, keys, alike=are_alike(stream, queries, keys)).first
     columns = [key for key in keys.counted if key != first]
     if not columns or not queries.counted:
         return {}

@@ -12,6 +12,7 @@ from attention_viz.serving.own import run_widths
 from attention_viz.steps.arithmetic import open_cell
 from attention_viz.steps.head import OpenHead
 from attention_viz.steps.steps import STEPS, Step, explanation_of, formula_of, shape_of_step, steps_of, transposed
+from attention_viz.trace.kind import CROSSING_STREAMS
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.controls.sight import in_sight
@@ -90,7 +91,7 @@ def _show_words(opened: OpenHead, name: str, step: Step, chosen: StepChoice) -> 
 
 
 def _facts(opened: OpenHead, name: str, step: Step, chosen: StepChoice, matrix: Tensor) -> str:
-    words, symbols = shape_of_step(step, matrix, chosen.notation, crossing=opened.stream == "cross")
+    words, symbols = shape_of_step(step, matrix, chosen.notation, crossing=opened.stream in CROSSING_STREAMS)
     # Each of the three comes from the embeddings, not from the step listed before it.
     since = {"embeddings": "The input"} | dict.fromkeys(_PROJECTED, "From the input")
     changed = plain(in_notation(step.change(opened), step, chosen.notation))
