@@ -74,8 +74,10 @@ from .explorer import Explorer as Explorer
 from .explorer import explore as explore
 from .explorer.widgets.head_selection import Selection as Selection
 from .explorer.widgets.selection import HeadWidget as HeadWidget
+from .explorer.widgets.selection import MaskWidget as MaskWidget
 from .explorer.widgets.showing import atlas as atlas
-from .explorer.widgets.showing import step_through as step_through
+from .explorer.widgets.showing import mask as mask
+from .explorer.widgets.showing import steps as steps
 from .inputs.media.picture import Picture as Picture
 from .inputs.media.sound import Sound as Sound
 from .inputs.media.video import Video as Video

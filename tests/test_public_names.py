@@ -4,6 +4,8 @@ import ast
 import importlib
 import inspect
 import re
+import subprocess
+import sys
 import typing
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -143,9 +145,29 @@ def test_every_type_that_a_call_returns_is_in_the_documents() -> None:
     assert not {name for name in names if f"`{name}`" not in text and f"`av.{name}`" not in text}
 
 
-def test_a_function_called_as_its_room_stays_a_function() -> None:
-    importlib.import_module("attention_viz.scratch.model")
-    assert callable(attention_viz.scratch)
+ROOM = """
+import {first}
+import attention_viz as av
+from attention_viz.{name}.{module} import {inside}
+from attention_viz import {name}
+assert {name} is av.{name} and callable(av.{name}), av.{name}
+import attention_viz.{name}
+import sys
+assert callable(attention_viz.{name}) and sys.modules["attention_viz.{name}"].__path__
+"""
+
+
+@pytest.mark.parametrize("name, module, inside", [("scratch", "model", "Scratch"), ("steps", "head", "open_head")])
+@pytest.mark.parametrize("first", ["attention_viz", "attention_viz.{name}", "attention_viz.{name}.{module}"])
+def test_a_function_called_as_its_room_stays_a_function(name: str, module: str, inside: str, first: str) -> None:
+    first = first.format(name=name, module=module)
+    code = ROOM.format(first=first, name=name, module=module, inside=inside)
+    subprocess.run([sys.executable, "-c", code], cwd=PACKAGE.parent, check=True, timeout=120)
+
+
+def test_a_room_that_is_public_is_the_module() -> None:
+    assert attention_viz.errors is importlib.import_module("attention_viz.errors")
+    assert attention_viz.views is importlib.import_module("attention_viz.views")
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 # The largest head and the largest trace that a browser can hold, at two bytes a weight, and still answer the pointer.
 MOST_CELLS = 4096 * 4096
 MOST_WEIGHTS = 16 * MOST_CELLS
+# The most tokens of a drawn mask: beyond it, cells are too small to be hit, and links too long.
+LONGEST_DRAWN = 512
 
 
 def refuse_large(trace: "Trace") -> None:

@@ -6,18 +6,22 @@ signed weights themselves, or what arrives in all channels: a blocked cell becom
 """
 
 import base64
+import binascii
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy
+import torch
 from jaxtyping import Bool, UInt16
+from torch import Tensor
 
 from attention_viz.analysis.signed import mixer_of, open_cells
 from attention_viz.edits.effects import moved_output, moved_weight
 from attention_viz.explorer.axes import packed_layers, places_of
 from attention_viz.explorer.packet import Packet
+from attention_viz.operation import masks
 from attention_viz.trace.spelling import set_apart
 
 if TYPE_CHECKING:
@@ -136,6 +140,40 @@ def run_of(
         "cosine": moved.cosine,
         "likelier": [[one.token, *(float(f"{number:.6g}") for number in (one.before, one.after))] for one in likelier],
     }
+
+
+def mask_cells(
+    mask: str,
+    count: int,
+    window: int,
+    prefix: int,
+    *,
+    padding: Sequence[bool] = (),
+    drawn: Tensor | None = None,
+) -> Tensor | None:
+    """Return a named mask's cells, (query, key), True for open; None for "none"."""
+    real = masks.padding(torch.tensor(padding or [False] * count).long(), 1).expand(count, count)
+    make = {
+        "causal": lambda: masks.causal(count),
+        "padding": lambda: real.clone(),
+        "both": lambda: masks.combine(masks.causal(count), real),
+        "window": lambda: masks.sliding_window(count, window),
+        "prefix": lambda: masks.prefix(count, prefix),
+        "drawn": lambda: drawn,
+    }
+    return make[mask]() if mask in make else None
+
+
+def read_bits(text: object, count: int) -> Bool[numpy.ndarray, "query key"] | None:
+    """Decode a square matrix as `written_bits` encodes one; None if invalid, since a browser may send anything."""
+    try:
+        packed = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
+    except (binascii.Error, ValueError):
+        return None
+    if len(packed) != -(-count * count // 8):
+        return None
+    bits = numpy.unpackbits(numpy.frombuffer(packed, dtype=numpy.uint8), count=count * count)
+    return bits.reshape(count, count).astype(bool)
 
 
 def written_bits(cells: Bool[numpy.ndarray, "query key"]) -> str:

@@ -12,10 +12,11 @@ from torch.testing import assert_close
 import attention_viz as av
 from attention_viz.edits.effects import moved_output, moved_weight
 from attention_viz.errors import ShapeError, TraceError, UnusableText
+from attention_viz.explorer.limits import LONGEST_DRAWN
 from attention_viz.inputs.check import trace_filled
 from attention_viz.scratch.model import Scratch
 from attention_viz.ui.address import State
-from attention_viz.ui.address.cells import LONGEST_DRAWN, from_code, to_code
+from attention_viz.ui.address.cells import from_code, to_code
 from attention_viz.ui.address.codec import read, write
 from attention_viz.ui.address.kinds import fits_link
 from attention_viz.ui.pages.masks.page import MASKS, MaskChoice, edits

@@ -40,14 +40,17 @@ class ComponentWidget(SelectingWidget):
             case "data", _:
                 self._prepare()
             case "chosen", "choice":
-                choice = question["value"]
                 with self._lock:
-                    self._seen = int(choice["serial"])
-                    self.selection = {name: choice[name] for name in NAMES if choice.get(name) is not None}
+                    self._seen = int(question["value"]["serial"])
+                    self._choose(question["value"])
             case "pressed", name:
                 self._press(str(name), question["value"])
             case _:
                 pass
+
+    def _choose(self, choice: Mapping[str, Any]) -> None:
+        """Take the reader's choice."""
+        self.selection = {name: choice[name] for name in NAMES if choice.get(name) is not None}
 
     def _press(self, name: str, value: object) -> None:
         """Answer a button."""

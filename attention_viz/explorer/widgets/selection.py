@@ -9,7 +9,7 @@ from attention_viz.errors import ShapeError, TraceError
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["NAMES", "HeadWidget", "Selection", "checked"]
+__all__ = ["NAMES", "HeadWidget", "MaskWidget", "Selection", "checked"]
 
 NAMES = ("stream", "layer", "head", "query", "key")
 
@@ -33,6 +33,22 @@ class HeadWidget(Protocol):
 
     def on_select(self, function: Callable[[Selection], object], *, remove: bool = False) -> None:
         """Call a function with each new selection, or stop calling it; see `Explorer.on_select`."""
+        ...
+
+
+class MaskWidget(HeadWidget, Protocol):
+    """A notebook widget of one head with a mask.
+
+    Attributes:
+        allowed: the mask, (query, key), True if a query may attend to a key; None without one. Assign a boolean tensor
+            to run the model with it; the reader paints it, too.
+    """
+
+    allowed: Any
+
+    @property
+    def trace(self) -> "Trace":
+        """The run with the mask; without one, the trace itself."""
         ...
 
 

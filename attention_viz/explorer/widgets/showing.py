@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Literal
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.errors import ShapeError
 from attention_viz.explorer.page import Explorer, ExplorerPage, Opening, opening_of
-from attention_viz.explorer.widgets.selection import HeadWidget, checked
+from attention_viz.explorer.widgets.selection import HeadWidget, MaskWidget, checked
 from attention_viz.trace.ahead import Progress
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
+    from attention_viz.models.model import AttentionModel
     from attention_viz.trace.trace import Trace
 
-__all__ = ["atlas", "explore", "step_through"]
+__all__ = ["atlas", "explore", "mask", "steps"]
 
 
 def explore(
@@ -99,7 +102,7 @@ def atlas(
     return AtlasWidget(several, several[0].stream(stream or several[0].streams[0]), view, metric, theme)
 
 
-def step_through(
+def steps(
     trace: "Trace",
     layer: int | None = None,
     head: int = 0,
@@ -131,12 +134,53 @@ def step_through(
         ValueError: the theme doesn't exist.
         ImportError: anywidget is missing.
     """
-    _need_widgets("step_through")
+    _need_widgets("steps")
     from attention_viz.explorer.widgets.steps import StepsWidget
 
     opening = opening_of(trace, stream=stream, layer=layer, head=head, theme=theme)
     pair = checked(trace, opening.selection, {"query": query, "key": key})
     return StepsWidget(trace, Opening(pair, theme))
+
+
+def mask(
+    model: "AttentionModel",
+    trace: "Trace",
+    layer: int | None = None,
+    head: int = 0,
+    *,
+    allowed: "Tensor | None" = None,
+    stream: str | None = None,
+    theme: Literal["auto", "light", "dark"] = "auto",
+) -> MaskWidget:
+    """Show a head's weights before and after a mask that the reader paints, as a widget.
+
+    Each change of the mask runs the model with it. Needs the extra `notebook`.
+
+    Args:
+        model: the model of the trace.
+        trace: an unedited run of plain text.
+        layer: its number, the model's own; by default the first.
+        head: from 0.
+        allowed: the mask to open with, (query, key), True if a query may attend to a key; by default none. It acts in
+            all layers and heads of the stream, and can only block.
+        stream: its name; by default the first.
+        theme: "light", "dark", or "auto" for the notebook's theme.
+
+    Returns:
+        The widget. `allowed` is the mask on the screen, `trace` the run with it.
+
+    Raises:
+        TraceError: the stream or layer doesn't exist, the trace is another model's, from a file, edited or not of plain
+            text, or the stream takes no mask.
+        ShapeError: the head doesn't exist, or `allowed` isn't a boolean matrix of this text.
+        ValueError: the theme doesn't exist.
+        ImportError: anywidget is missing.
+    """
+    _need_widgets("mask")
+    from attention_viz.explorer.widgets.mask import PaintedMaskWidget
+
+    opening = opening_of(trace, stream=stream, layer=layer, head=head, theme=theme)
+    return PaintedMaskWidget(model, trace, allowed, opening)
 
 
 def has_widgets() -> bool:

@@ -7,13 +7,10 @@ import numpy
 from jaxtyping import Bool
 
 from attention_viz.errors import ShapeError
+from attention_viz.explorer.limits import LONGEST_DRAWN
 from attention_viz.ui.address.kinds import AnyText
 
 Cells = Bool[numpy.ndarray, "query key"]
-
-# The longest row that a drawing can have: beyond it, cells are too small to be hit, and links too long.
-LONGEST_DRAWN = 512
-
 
 # A drawing as `to_code` writes it, checked on use.
 DRAWN = AnyText(carried=lambda _: True)

@@ -30,7 +30,7 @@ explorer""",
     "other = av.explore(trace, layer=1)\nother",
     "module.MOST_AT_ONCE = 0\nlong = av.explore(trace)\nlong",
     "heads = av.atlas(trace)\nheads",
-    "steps = av.step_through(trace, 1, 2, 4, 1)\nsteps",
+    "steps = av.steps(trace, 1, 2, 4, 1)\nsteps",
 )
 
 

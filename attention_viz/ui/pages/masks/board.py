@@ -1,24 +1,22 @@
 """The painted mask's component and picture."""
 
-import base64
-import binascii
 import functools
 import html
 from collections.abc import Mapping
 from typing import Any
 
-import numpy
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from attention_viz import views
 from attention_viz.explorer import masks_source
-from attention_viz.explorer.mask_payload import written_bits
+from attention_viz.explorer.limits import LONGEST_DRAWN
+from attention_viz.explorer.mask_payload import read_bits, written_bits
 from attention_viz.serving.runs import Run
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
-from attention_viz.ui.address.cells import LONGEST_DRAWN, Cells, to_code
+from attention_viz.ui.address.cells import Cells, to_code
 from attention_viz.ui.controls.plot import add_targets, show_to_click
 from attention_viz.ui.pages.masks.page import MASK_CHOICES, MASKS, SHOWN, MaskChoice
 from attention_viz.ui.parts.explorer import show_channel
@@ -121,16 +119,7 @@ def _take_stream(stream: object) -> None:
 
 def _cells(text: object, count: int) -> Cells | None:
     """Decode a square matrix's blocked cells, eight per byte; None if invalid."""
-    if not isinstance(text, str) or not 1 <= count <= LONGEST_DRAWN:
-        return None
-    try:
-        packed = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    if len(packed) != -(-count * count // 8):
-        return None
-    bits = numpy.unpackbits(numpy.frombuffer(packed, dtype=numpy.uint8), count=count * count)
-    return bits.reshape(count, count).astype(bool)
+    return read_bits(text, count) if 1 <= count <= LONGEST_DRAWN else None
 
 
 def show_masked_picture(before: Run, after: Run, state: State, choice: MaskChoice) -> DeltaGenerator:

@@ -117,19 +117,11 @@ def added_cells(choice: MaskChoice, tokens: "Tokens") -> "Tensor | None":
     """Return the mask's cells, (query, key), True for open; None for "none"."""
     import torch
 
-    from attention_viz.operation import masks
+    from attention_viz.explorer.mask_payload import mask_cells
 
     count = len(tokens)
-    real = masks.padding(torch.tensor(tokens.padding).long(), 1).expand(count, count)
-    make = {
-        "causal": lambda: masks.causal(count),
-        "padding": lambda: real.clone(),
-        "both": lambda: masks.combine(masks.causal(count), real),
-        "window": lambda: masks.sliding_window(count, choice.window),
-        "prefix": lambda: masks.prefix(count, choice.prefix),
-        "drawn": lambda: torch.from_numpy(~from_code(choice.cells, count)),
-    }
-    return make[choice.mask]() if choice.mask in make else None
+    drawn = torch.from_numpy(~from_code(choice.cells, count)) if choice.mask == "drawn" else None
+    return mask_cells(choice.mask, count, choice.window, choice.prefix, padding=tokens.padding, drawn=drawn)
 
 
 def _is_batched(selection: Selection) -> bool:

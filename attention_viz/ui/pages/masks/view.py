@@ -11,13 +11,13 @@ import streamlit as st
 
 from attention_viz.analysis.measured import looks_back
 from attention_viz.errors import AttentionVizError
+from attention_viz.explorer.limits import LONGEST_DRAWN
 from attention_viz.explorer.mask_payload import Likelihood, MaskEffect, moved_of, pack_board, run_of
 from attention_viz.serving.runs import Run, fit, run_request
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
-from attention_viz.ui.address.cells import LONGEST_DRAWN
 from attention_viz.ui.pages.masks.board import show_board, show_masked_picture
 from attention_viz.ui.pages.masks.page import MaskChoice, added_cells, edits, mask_of, takes_no_mask
 from attention_viz.ui.pages.masks.words import (
