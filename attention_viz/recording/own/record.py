@@ -21,6 +21,7 @@ from attention_viz.trace.given.from_tensors import Labels, origin_of, tokens_of
 from attention_viz.trace.kind import STREAM_KINDS, STREAMS
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.rerun import Rerun
+from attention_viz.trace.slots import joined_tokens
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Trace
 from attention_viz.trace.trace_data import attach
@@ -82,18 +83,9 @@ def _with(tokens: Tokens, extra: tuple[str, ...]) -> Tokens:
     if not extra:
         return tokens
     count, most = len(extra), max(tokens.numbers, default=-1)
-    return replace(
-        tokens,
-        labels=(*tokens.labels, *extra),
-        ids=(*tokens.numbers, *range(most + 1, most + 1 + count)),
-        words=(*tokens.words, *[None] * count),
-        special=(*tokens.special, *[True] * count),
-        padding=(*tokens.padding, *[False] * count),
-        sentence=(*tokens.sentence, *[None] * count),
-        spelling=(*tokens.spelling, *["text"] * count),
-        place=(*tokens.place, *[None] * count),
-        regions=(*tokens.regions, *[None] * count),
-    )
+    ids = tuple(range(most + 1, most + 1 + count))
+    added = Tokens(extra, ids, special=(True,) * count, spelling=("text",) * count)
+    return joined_tokens(replace(tokens, ids=tokens.numbers), added)
 
 
 def _named(streams: Sequence[str], calls: Sequence[Attention]) -> list[str]:
