@@ -207,19 +207,16 @@ VIRTUAL = {
 
 
 @pytest.mark.parametrize("kind", VIRTUAL)
-def test_virtual_tokens_are_refused_by_their_name_with_lines_that_work(kind: str) -> None:
+def test_virtual_tokens_are_shown_before_the_words(kind: str) -> None:
     plain = build("llama")
     expected = av.wrap(plain).trace_ids(ids(9)).output
     model = peft.get_peft_model(plain, VIRTUAL[kind]()).eval()
-    with pytest.raises(av.UnsupportedModel, match=f"the 3 virtual tokens of {kind}, ") as refusal:
-        av.wrap(model)
-    # Both lines that it names are run here.
-    assert "with av.record() as run: model(input_ids)" in str(refusal.value)
-    with torch.no_grad(), av.record() as run:
-        model(ids(9))
-    assert run.trace().weights(0, 0).shape == ((9, 12) if kind == "prefix tuning" else (12, 12))
-    assert run.trace().fidelity.ok
-    assert "av.wrap(model.get_base_model(), tokenizer)" in str(refusal.value)
+    trace = av.wrap(model).trace_ids(ids(9))
+    assert trace.fidelity.ok
+    with torch.no_grad():
+        torch.testing.assert_close(trace.output, model(input_ids=ids(9)).logits[0])
+    assert trace.key_tokens().labels[:4] == (*(f"virtual token {one}" for one in range(3)), str(int(ids(9)[0, 0])))
+    assert trace.weights(0, 0).shape == ((9, 12) if kind == "prefix tuning" else (12, 12))
     torch.testing.assert_close(av.wrap(model.get_base_model()).trace_ids(ids(9)).output, expected)
 
 

@@ -99,12 +99,6 @@ def test_a_sink_that_takes_another_share_than_the_models_is_refused(monkeypatch:
         av.wrap(model)
 
 
-def test_a_term_that_came_with_a_newer_family_is_refused_by_its_name() -> None:
-    # Its sinks depend on the token, under another name than the sinks that are known.
-    with pytest.raises(UnsupportedModel, match=r"inkling2_text .* passes sinks to attention"):
-        av.wrap(tiny(Family("inkling2_text", "Inkling2ForCausalLM")))
-
-
 def test_a_hybrid_says_which_of_its_layers_have_no_attention() -> None:
     model = av.wrap(tiny(Family("jamba", "JambaForCausalLM")))
     assert model.heads == {"decoder": (4,)}
