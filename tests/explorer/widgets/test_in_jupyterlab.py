@@ -190,7 +190,7 @@ def test_a_number_shows_its_heads_and_follows_python_and_the_reader(lab: Lab) ->
     spots = board.locator(".av-spot")
     expect(spots).to_have_count(8)
     lab.run(2, "why.selection = {'layer': 0, 'head': 3}")
-    expect(board.locator(".av-meaning")).to_contain_text("0·3")
+    expect(board.locator(".av-meaning")).to_contain_text("Layer 0, head 3")
     board.locator(".av-largest [data-head]").first.click()
     lab.expect_output(2, "print(why.selection['layer'] == 0 and why.selection['head'] == 3)", "False")
 
