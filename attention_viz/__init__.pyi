@@ -78,6 +78,7 @@ from .explorer.widgets.selection import MaskWidget as MaskWidget
 from .explorer.widgets.showing import atlas as atlas
 from .explorer.widgets.showing import mask as mask
 from .explorer.widgets.showing import steps as steps
+from .explorer.widgets.showing import why as why
 from .inputs.media.picture import Picture as Picture
 from .inputs.media.sound import Sound as Sound
 from .inputs.media.video import Video as Video

@@ -69,6 +69,7 @@ QUESTIONS = {
     "How do I show it in my own Streamlit app?": "av.streamlit.explorer(trace, key=…)",
     "How do I see all heads, or one in steps, in a notebook?": "av.atlas(trace), av.steps(trace, layer, head)",
     "How do I paint a mask in a notebook?": "av.mask(model, trace, layer, head)",
+    "How do I see a number's parts in a notebook?": "av.why(model, trace, of)",
     "How do I keep less of a long text?": "model.trace(text, layers=…, heads=…, queries=…)",
     "How do I save it, in less space?": "trace.save(path, layers=…, what=…, dtype=…), av.Trace.load(path)",
     "How do I save a figure for print?": "av.views.save(figure, path, trace, width=…)",

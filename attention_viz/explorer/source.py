@@ -47,6 +47,7 @@ __all__ = [
     "drawing_source",
     "effect_source",
     "embed_source",
+    "embedded",
     "in_column",
     "keeping_source",
     "masks_source",
@@ -226,6 +227,12 @@ def embed_source() -> tuple[str, str]:
 def in_column(css: str, host: str = ":host") -> str:
     """Return a style sheet that measures its column instead of the window."""
     return f"{host} {{ display: block; container-type: inline-size; }}\n{_WIDTHS.sub('@container ', css)}"
+
+
+def embedded(source: tuple[str, str, str]) -> tuple[str, str, str]:
+    """Return a component marked as on a page without the app's other pages, so that nothing leads to them."""
+    html, css, text = source
+    return html.replace("<div ", "<div data-embedded ", 1), css, text
 
 
 def _unseen(name: str) -> tuple[str, str, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 from streamlit.components import v2 as components
 
-from attention_viz.explorer.source import channel_source, in_column, packet_source, rest_source
+from attention_viz.explorer.source import channel_source, embedded, in_column, packet_source, rest_source
 from attention_viz.explorer.widgets.head_selection import Selection, heard, merged, moved_to
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ _LARGEST = 1_000_000_000
 
 def register(name: str, source: tuple[str, str, str]) -> Callable[..., Any]:
     """Register a component, marked so that links to the app's other pages don't show."""
-    html, css, js = source
-    html = html.replace("<div ", "<div data-embedded ", 1)
+    html, css, js = embedded(source)
     # In the app a component is as wide as the window; elsewhere it may be in a column.
     css = in_column(css)
     return components.component(f"attention_viz_embedded_{name}", html=html, css=css, js=js)

@@ -4,21 +4,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from attention_viz.analysis.words import token_named
 from attention_viz.circuits.asked import Logit, Score
-from attention_viz.circuits.decomposition import decompose_run
 from attention_viz.circuits.layers.ending import ending
 from attention_viz.circuits.layers.layer_flow import layer_flow
-from attention_viz.circuits.next_word import names_of, rival_of
-from attention_viz.circuits.opened import open_alone
 from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.explorer.pipeline_payload import pack_pipeline, rest_id, rows_shown
 from attention_viz.explorer.rest_payload import pack_note, pack_rest
 from attention_viz.explorer.source import pipeline_source, why_source
-from attention_viz.explorer.why_payload import Question, largest_heads, pack_why, streams_beside
 from attention_viz.explorer.widgets.head_selection import Selection
-from attention_viz.inputs.labelling import label_ids
-from attention_viz.inputs.vocabulary import token_of
+from attention_viz.explorer.widgets.named_number import pack_number
 from attention_viz.steps.head import OpenHead, open_head
 from attention_viz.steps.mixing import MixerHead, open_mixer
 from attention_viz.streamlit import mounting
@@ -105,48 +99,12 @@ def why(
     if side not in ("key", "query"):
         raise ValueError(f"unknown side {side!r}; choose key or query")
     bytes_of, name = packed(trace), mounting.name_of(key)
-    data, best = bytes_of.made(("why", of, side), lambda: _packed_why(trace, of, side))
+    data, best = bytes_of.made(("why", of, side), lambda: pack_number(trace, of, side))
     mounted = _why(key=name, data=data, height="content", on_choice_change=mounting.nothing)
     choice = mounting.sent(mounted, "choice")
     heard = None if choice is None else {"query": None, "key": None, **choice}
-    shown, seen = mounting.follow(name, trace, (bytes_of.id, of, side), heard, selection, lambda: best, stays=False)
+    shown, seen = mounting.follow(
+        name, trace, (bytes_of.id, of, side), heard, selection, lambda: Selection(*best), stays=False
+    )
     mounting.tell(name, shown, seen=seen, by="wrote")
     return shown
-
-
-def _packed_why(trace: "Trace", of: Score | Logit, side: str) -> tuple[bytes, Selection]:
-    """Return the number's bytes, and the head that contributed most."""
-    if isinstance(of, Score):
-        stream = trace.attention_stream(of.stream)
-        ends = (trace.query_tokens(stream), of.query), (trace.key_tokens(stream), of.key)
-        more, less = " → ".join(token_named(tokens, at) for tokens, at in ends), ""
-        at, pair = of.query if side == "query" else of.key, (of.layer, of.query, of.key)
-    else:
-        stream, pair, side = trace.streams[0] if len(trace.attention_streams) < 2 else trace.streams[-1], None, "output"
-        of, (more, less) = _compared(trace, of)
-        at = of.position
-    found = decompose_run(trace, of)
-    streams = streams_beside(trace, stream)
-    question = Question(more, less, found.total, found.remainder, streams, at, side, pair)
-    largest = largest_heads(found.table, side, 1, streams)
-    layer, head = largest[0][:2] if largest else (trace.layer_numbers(stream)[0], 0)
-    beside = next((one for one in streams if layer in trace.layer_numbers(one)), stream)
-    return pack_why(trace, question, found.table, found.fetched()), Selection(beside, layer, head)
-
-
-def _compared(trace: "Trace", of: Logit) -> tuple[Logit, tuple[str, str]]:
-    """Return a logit by ids and with another word, and both words in quotes."""
-    tokenizer = open_alone(trace)[0].tokenizer
-    logits = trace.output_at(of.position).float()
-    at = of.position % trace.output_shape[0]
-    token = token_of(trace.provenance.model, tokenizer, logits, of.token)
-
-    def names(ids: "list[int]") -> list[str]:
-        return names_of(label_ids(tokenizer, ids).written)
-
-    if of.against is None:
-        against = rival_of(trace, at, token, lambda ids: names(list(ids)))
-    else:
-        against = token_of(trace.provenance.model, tokenizer, logits, of.against, like=token)
-    first, second = (f"“{one}”" for one in names([token, against]))
-    return Logit(token, at, against), (first, second)

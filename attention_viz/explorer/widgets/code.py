@@ -50,6 +50,4 @@ def component_code(source: tuple[str, str, str]) -> WidgetCode:
     host = script("hosts/component_in_widget.js")
     # Buttons that lead to other pages of the app, or have its server open something.
     style += ".av-how, [data-open] { display: none; }\n"
-    # Masks of a second sentence.
-    style += '.av-masks :is([data-mask="padding"], [data-mask="both"]) { display: none; }\n'
     return WidgetCode({"script": host, "component": text, "html": html, "style": style})

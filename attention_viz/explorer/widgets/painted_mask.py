@@ -19,6 +19,7 @@ from attention_viz.explorer.mask_payload import (
     MaskEffect,
     mask_cells,
     moved_of,
+    pack_board,
     read_bits,
     run_of,
     written_bits,
@@ -29,7 +30,18 @@ if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
     from attention_viz.trace.trace import Trace
 
-__all__ = ["SHOWN", "MaskedText", "PaintedMask", "heard_mask", "locked_words", "mask_message", "refuse_unmaskable"]
+__all__ = [
+    "SHOWN",
+    "PaintedMask",
+    "board_of",
+    "heard_mask",
+    "locked_words",
+    "mask_effect",
+    "mask_message",
+    "moved_by",
+    "refuse_unmaskable",
+    "run_masked",
+]
 
 _MASKS = ("none", "causal", "window", "prefix", "drawn")
 # The weights in the matrix.
@@ -59,36 +71,6 @@ class PaintedMask:
             bits = numpy.unpackbits(numpy.frombuffer(self.blocked, numpy.uint8), count=count * count)
             drawn = torch.from_numpy(bits.reshape(count, count) == 0)
         return mask_cells(self.mask, count, self.window, self.prefix, drawn=drawn)
-
-
-@dataclass(frozen=True, eq=False)
-class MaskedText:
-    """A text's run with a mask, and the mask's effects.
-
-    Attributes:
-        allowed: the mask's cells; None without a mask.
-        trace: the run with the mask; without one, the run itself.
-        drawn: the runs without and with the mask, with each layer's channels together.
-    """
-
-    mask: PaintedMask
-    allowed: Tensor | None
-    trace: "Trace"
-    drawn: "tuple[Trace, Trace]"
-    moved: MaskEffect
-    likelier: tuple[Likelihood, ...]
-
-    @classmethod
-    def run(cls, model: "AttentionModel", trace: "Trace", stream: str, mask: PaintedMask) -> "MaskedText":
-        """Run a trace's text with a mask on a stream."""
-        allowed = mask.cells(len(trace.query_tokens(stream)))
-        after = trace if allowed is None else _rerun(model, trace, stream, mask, allowed)
-        runs = (trace, after)
-        before, with_mask = (channels_together(one) if one.mixers else one for one in runs)
-        if after is trace:
-            with_mask = before
-        moved = moved_of(before, with_mask, stream)
-        return cls(mask, allowed, after, (before, with_mask), moved, _likelier(model, *runs))
 
 
 def refuse_unmaskable(trace: "Trace") -> None:
@@ -125,24 +107,11 @@ def heard_mask(message: Mapping[str, Any], trace: "Trace", stream: str) -> Paint
     return PaintedMask(message["mask"], max(1, min(count, window or 1)), min(count, prefix or 0), layer, head, cells)
 
 
-def mask_message(
-    model: "AttentionModel", masked: MaskedText, board: str, place: tuple[str, int, int], locked: str
-) -> dict[str, Any]:
-    """Return the message beside `board`, the id of the head's bytes."""
-    trace, mask = masked.drawn[0], masked.mask
-    at, words = _prediction(model, trace), trace.query_tokens(trace.streams[-1]).names
-    return {
-        "board": board,
-        "choice": {name: getattr(mask, name) for name in ("mask", "window", "prefix", "in_layer", "in_head")},
-        "added": "" if masked.allowed is None else written_bits(masked.allowed.numpy()),
-        "predicts": "" if at is None else f"Next token after “{set_apart(words[at])}”",
-        "elsewhere": "",
-        "locked": locked,
-        "run": run_of(*masked.drawn, *place, masked.likelier, masked.moved),
-    }
-
-
-def _rerun(model: "AttentionModel", trace: "Trace", stream: str, mask: PaintedMask, allowed: Tensor) -> "Trace":
+def run_masked(model: "AttentionModel", trace: "Trace", stream: str, mask: PaintedMask) -> "Trace":
+    """Run a trace's text with a mask; without one, return the trace."""
+    allowed = mask.cells(len(trace.query_tokens(stream)))
+    if allowed is None:
+        return trace
     made, several = trace.provenance, len(trace.streams) > 1
     edit = Allow(allowed, mask.in_layer, mask.in_head, stream if several else None)
     return model.trace(
@@ -150,19 +119,60 @@ def _rerun(model: "AttentionModel", trace: "Trace", stream: str, mask: PaintedMa
     )
 
 
+def board_of(trace: "Trace", stream: str, layer: int, head: int) -> tuple[str, bytes]:
+    """Pack an unmasked head; a layer's channels are one."""
+    return pack_board(_together(trace), *_place(trace, stream, layer, head))
+
+
+def moved_by(before: "Trace", after: "Trace", stream: str) -> MaskEffect:
+    """Return a mask's effect on all heads; slow for a long text."""
+    drawn = _together(before)
+    return moved_of(drawn, drawn if after is before else _together(after), stream)
+
+
+def mask_effect(
+    model: "AttentionModel", before: "Trace", after: "Trace", place: tuple[str, int, int], moved: MaskEffect
+) -> dict[str, Any]:
+    """Return the run with a mask, as a head draws it."""
+    shown = _place(before, *place)
+    return run_of(_together(before), _together(after), *shown, _likelier(model, before, after), moved)
+
+
+def mask_message(
+    model: "AttentionModel", trace: "Trace", place: tuple[str, int, int], mask: PaintedMask
+) -> dict[str, Any]:
+    """Return the message's part that no run is needed for."""
+    cells = mask.cells(len(trace.query_tokens(place[0])))
+    at, words = _prediction(model, trace), trace.query_tokens(trace.streams[-1]).names
+    return {
+        "choice": {name: getattr(mask, name) for name in ("mask", "window", "prefix", "in_layer", "in_head")},
+        "added": "" if cells is None else written_bits(cells.numpy()),
+        "predicts": "" if at is None else f"Next token after “{set_apart(words[at])}”",
+        "elsewhere": "",
+    }
+
+
+def _place(trace: "Trace", stream: str, layer: int, head: int) -> tuple[str, int, int]:
+    return stream, layer, 0 if has_channels(trace, stream, layer) else head
+
+
+def _together(trace: "Trace") -> "Trace":
+    return channels_together(trace) if trace.mixers else trace
+
+
 def _prediction(model: "AttentionModel", trace: "Trace") -> int | None:
     """Return the position that the next token follows; None if the model reads in both directions."""
     return len(trace.output) - 1 if model.facts.predicts and model.facts.continues_text else None
 
 
-def _likelier(model: "AttentionModel", before: "Trace", after: "Trace") -> tuple[Likelihood, ...]:
+def _likelier(model: "AttentionModel", before: "Trace", after: "Trace") -> list[Likelihood]:
     at = _prediction(model, before)
     if at is None:
-        return ()
+        return []
     try:
         found = likelier(before, after, at)
     except AttentionVizError:
-        return ()
+        return []
     labels = model.labels([number for number, *_ in found])
     write = before.query_tokens(before.streams[-1]).write
-    return tuple(Likelihood(write(label), old, new) for label, (_, old, new) in zip(labels, found, strict=True))
+    return [Likelihood(write(label), old, new) for label, (_, old, new) in zip(labels, found, strict=True)]

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from attention_viz.analysis.metrics import METRICS
+from attention_viz.circuits.asked import Logit, Score
 from attention_viz.errors import ShapeError
 from attention_viz.explorer.page import Explorer, ExplorerPage, Opening, opening_of
 from attention_viz.explorer.widgets.selection import HeadWidget, MaskWidget, checked
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
     from attention_viz.trace.trace import Trace
 
-__all__ = ["atlas", "explore", "mask", "steps"]
+__all__ = ["atlas", "explore", "mask", "steps", "why"]
 
 
 def explore(
@@ -181,6 +182,46 @@ def mask(
 
     opening = opening_of(trace, stream=stream, layer=layer, head=head, theme=theme)
     return PaintedMaskWidget(model, trace, allowed, opening)
+
+
+def why(
+    model: "AttentionModel",
+    trace: "Trace",
+    of: Score | Logit,
+    *,
+    side: Literal["key", "query"] = "key",
+    theme: Literal["auto", "light", "dark"] = "auto",
+) -> HeadWidget:
+    """Show what contributed to a score or a logit as a widget: heads, MLPs and words, as `decompose` returns them.
+
+    Needs the extra `notebook`.
+
+    Args:
+        model: the model of the trace.
+        trace: from this model.
+        of: the number. A `Logit` without `against` is compared with the likeliest other word.
+        side: of a `Score`, whether its key or its query is explained.
+        theme: "light", "dark", or "auto" for the notebook's theme.
+
+    Returns:
+        The widget, opened on the head that contributed most. `selection` and `on_select` work as in `Explorer`.
+
+    Raises:
+        TraceError: the trace is another model's or comes from a file.
+        ShapeError: a layer, head, position or token doesn't exist.
+        UnusableText: the token's text isn't exactly one token.
+        UnsupportedModel: the model can't be decomposed.
+        ValueError: `of` is another number, or the side or theme doesn't exist.
+        ImportError: anywidget is missing.
+    """
+    _need_widgets("why")
+    from attention_viz.explorer.widgets.why import WhyWidget
+
+    if not isinstance(of, Score | Logit):  # pyright: ignore[reportUnnecessaryIsInstance] -- a notebook's types aren't checked
+        raise ValueError(f"av.why shows an av.Score or an av.Logit; got {of!r}")
+    if side not in ("key", "query"):
+        raise ValueError(f"unknown side {side!r}; choose key or query")
+    return WhyWidget(model, trace, of, side, theme)
 
 
 def has_widgets() -> bool:

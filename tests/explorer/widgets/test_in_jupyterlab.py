@@ -31,6 +31,8 @@ explorer""",
     "module.MOST_AT_ONCE = 0\nlong = av.explore(trace)\nlong",
     "heads = av.atlas(trace)\nheads",
     "steps = av.steps(trace, 1, 2, 4, 1)\nsteps",
+    "model = av.load('induction')\nmasked = av.mask(model, trace, 1, 2)\nmasked",
+    "why = av.why(model, trace, av.Logit('frog', -1, 'ring'))\nwhy",
 )
 
 
@@ -163,6 +165,34 @@ def test_the_atlas_and_the_steps_follow_python_and_the_reader(lab: Lab) -> None:
     expect(claim).to_contain_text("ring takes")
     lab.run(2, "steps.selection = {'query': 3, 'key': 2}")
     expect(claim).to_contain_text("frog takes")
+
+
+def test_a_mask_that_the_reader_paints_runs_and_is_pythons(lab: Lab) -> None:
+    lab.begin(7)
+    board = lab.cell(7).get_by_test_id("masks")
+    presets = board.get_by_role("group", name="Masks").get_by_role("button")
+    expect(presets.filter(visible=True)).to_have_text(["none", "causal", "window", "prefix", "drawn"])
+    presets.filter(has_text="window").click()
+    expect(board.get_by_test_id("mask-claim")).not_to_be_empty()
+    code = "print(bool((masked.allowed == av.masks.sliding_window(len(trace.query_tokens()), 2)).all()))"
+    lab.expect_output(2, code, "True")
+    lab.expect_output(2, "print(float(masked.trace.weights(1, 2)[6, 0]))", "0.0")
+    lab.run(2, "masked.allowed = None")
+    expect(presets.filter(has_text="none")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_number_shows_its_heads_and_follows_python_and_the_reader(lab: Lab) -> None:
+    lab.begin(8)
+    board = lab.cell(8).get_by_test_id("why")
+    expect(board.locator(".av-question")).to_contain_text("Why “frog” and not “ring”?")
+    # No model runs for it, so nothing is awaited.
+    expect(board.get_by_text("running the model")).to_have_count(0)
+    spots = board.locator(".av-spot")
+    expect(spots).to_have_count(8)
+    lab.run(2, "why.selection = {'layer': 0, 'head': 3}")
+    expect(board.locator(".av-meaning")).to_contain_text("Layer 0, head 3")
+    board.locator(".av-largest [data-head]").first.click()
+    lab.expect_output(2, "print(why.selection['layer'] == 0 and why.selection['head'] == 3)", "False")
 
 
 def test_a_saved_notebook_shows_the_chosen_head_without_a_kernel(lab: Lab, folder: Path, address: str) -> None:
