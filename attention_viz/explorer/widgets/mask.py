@@ -71,6 +71,7 @@ class PaintedMaskWidget(ComponentWidget):
 
     @allowed.setter
     def allowed(self, wanted: "Tensor | None") -> None:
+        """Run the model with another mask, or with none."""
         with self._lock:
             if wanted is not None:
                 self._check_allowed(wanted)
