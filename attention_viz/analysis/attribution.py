@@ -206,8 +206,15 @@ def _with_residual(trace: Trace, stream: str, layers: Sequence[int]) -> Float[Te
     size = len(trace.query_tokens(stream))
     mixed = torch.eye(size, dtype=torch.float64).repeat(len(layers), 1, 1)
     for entry, layer in zip(mixed, layers, strict=True):
-        entry += trace.attention(layer, stream).weights.detach().cpu().mean(dim=0, dtype=torch.float64)
+        weights = trace.attention(layer, stream).weights.detach().cpu()
+        entry += weights.sum(dim=0, dtype=torch.float64) / _heads_of_a_row(weights)
     return mixed / mixed.sum(dim=-1, keepdim=True)
+
+
+def _heads_of_a_row(weights: Float[Tensor, "head query key"]) -> int:
+    """Return how many heads a row has: fewer than there are if each head has only some rows, as Longformer's do."""
+    live = (weights != 0).any(dim=-1)
+    return len(weights) if bool(live.all(dim=-1).any()) else max(1, int(live.sum(dim=0).max()))
 
 
 def _graph(mixed: Float[Tensor, "layer query key"]) -> csr_array:

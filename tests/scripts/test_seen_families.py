@@ -15,6 +15,7 @@ OUTCOMES = ("exact", "wrong", "refused", "not built")
 # Of some the modules keep their weights to themselves.
 EXACT = (
     "clip",
+    "detr",
     "dinov2",
     "dots3_note",
     "git",
@@ -32,8 +33,7 @@ EXACT = (
 # Each with what its refusal has to say.
 REFUSED = {
     "convnext": "never called transformers' attention interface",
-    "deformable_detr": "learned queries",
-    "detr": "learned queries",
+    "deformable_detr": "at sampled points",
     "donut-swin": "into 64 rows",
     "swin": "as over windows",
 }

@@ -45,7 +45,7 @@ def run_of(call: "ToolCall", name: str) -> tuple[Request, Run]:
 def loaded(call: "ToolCall", name: str) -> None:
     """Load an allowed model; a stopped call leaves it to others that wait."""
     if (reason := permissions.refusal(name)) is not None:
-        raise AttentionVizError(f"{reason}. The tool models lists the catalogue")
+        raise AttentionVizError(f"{reason}. The tool models lists what is open; mcp --models FOLDER and --hub open more")
     if not is_loaded(name):
         load_model(name, call.still_wanted)
 

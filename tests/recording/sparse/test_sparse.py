@@ -147,3 +147,17 @@ def test_positions_that_are_not_the_texts_are_refused(
 ) -> None:
     with pytest.raises(UnsupportedModel, match=reason):
         av.wrap(built(model_class, config_class, sizes))
+
+
+def test_rollout_weighs_a_row_by_the_heads_that_it_has() -> None:
+    model = built("LongformerForSequenceClassification", "LongformerConfig", LONGFORMER)
+    tokens, mask = inputs_of(13, "right")
+    trace = av.wrap(model).trace_ids(tokens, mask)
+    shares = torch.eye(13, dtype=torch.float64)
+    for layer in trace.layer_numbers():
+        weights = trace.attention(layer).weights.double()
+        rows = (weights[:2] + weights[2:]).mean(dim=0) + torch.eye(13, dtype=torch.float64)
+        shares = (rows / rows.sum(dim=-1, keepdim=True)) @ shares
+    torch.testing.assert_close(av.rollout(trace)[-1].double(), shares, rtol=0, atol=1e-6)
+    flows = av.flow(trace, layers=[0], queries=[0])[0, 0]
+    torch.testing.assert_close(flows, av.rollout(trace)[0, 0], rtol=0, atol=1e-6)
