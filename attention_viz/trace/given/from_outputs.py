@@ -158,7 +158,8 @@ def _check_tokens(outputs: Any) -> None:
     if any(hasattr(outputs, one) or (isinstance(outputs, Mapping) and one in outputs) for one in _GLOBAL):
         why = _NO_TOKENS["Longformer"]
     if why is not None:
-        raise TraceError(f"the attentions of a {name} {why}, not over tokens; use av.wrap(model).trace(…)")
+        instead = "" if "Swin" in name else "; use av.wrap(model).trace(…)"
+        raise TraceError(f"the attentions of a {name} {why}, not over tokens{instead}")
 
 
 def _check_field(part: Any, name: str) -> None:
