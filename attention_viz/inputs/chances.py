@@ -65,7 +65,9 @@ def _predicted(trace: Trace, no_words: str, start: int | None) -> tuple[Tokens, 
     tokens = trace.query_tokens("cross" if crossing else word_stream(trace))
     if not crossing and len(tokens) != len(trace.key_tokens(word_stream(trace))):
         raise TraceError(f"the trace keeps only the last {len(tokens)} rows; trace the text without queries=")
-    rows = trace.output_shape[0]
+    rows, width = trace.output_shape
+    if not width:
+        raise TraceError("the trace has weights alone, without logits, so no token has a probability")
     if rows != len(tokens):
         raise TraceError(f"the trace has {rows} rows of output for {len(tokens)} tokens; use the model's own trace")
     # A row of an encoder–decoder's cross-attention is labelled with the token that it predicts.

@@ -378,9 +378,9 @@ class Tokens:
     def of_labels(cls, labels: Sequence[str]) -> "Tokens":
         """Make tokens from labels alone: each is a word spelled as it is, and equal ones share an id."""
         said = tuple(labels)
-        wrong = next((label for label in said if not isinstance(label, str)), None)  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
-        if isinstance(labels, str) or wrong is not None:
-            got = "one str" if isinstance(labels, str) else type(wrong).__name__
+        wrong = [label for label in said if not isinstance(label, str)]  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+        if isinstance(labels, str) or wrong:
+            got = "one str" if isinstance(labels, str) else type(wrong[0]).__name__
             raise TraceError(f"labels must be one str per token, in a list or tuple; got {got}")
         first = {label: place for place, label in reversed(list(enumerate(said)))}
         ids = tuple(first[label] for label in said)

@@ -144,7 +144,9 @@ class GivenTrace(TraceData):
 
         Args:
             outputs: a `ModelOutput` or a dict with its fields, from a model with `attn_implementation="eager"` and
-                `output_attentions=True`; of `generate`, also with `return_dict_in_generate=True`.
+                `output_attentions=True`; of `generate`, also with `return_dict_in_generate=True`. Its attentions must
+                be tokens by tokens: outputs of Longformer, LED, Perceiver and Swin are refused, but a dict or
+                `generate` may not show their distances, latents or windows. A beam search needs `beam_indices`.
             tokens: one text per token, or `Tokens`; of an encoder–decoder, the encoder's. A generation's may have its
                 last token. Ids or positions by default.
             target: the decoder's tokens in an encoder–decoder.
@@ -156,7 +158,8 @@ class GivenTrace(TraceData):
 
         Raises:
             ShapeError: wrong shapes, a tuple without names, or the batch row is missing.
-            TraceError: no weights, or None in place of a layer's; and as `from_weights` does.
+            TraceError: no weights, None in place of a layer's, weights that aren't over tokens, or a beam search
+                without `beam_indices`; and as `from_weights` does.
         """
         handed = read_outputs(outputs, (tokens, target, stream), batch, layers)
         return trace_of_outputs(cls, handed, outputs, name)

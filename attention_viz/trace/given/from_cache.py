@@ -88,8 +88,10 @@ def read_cache(cache: Any, batch: int | None) -> tuple[list[CachedLayer], tuple[
     entries = getattr(cache, "cache_dict", cache)
     if not isinstance(entries, Mapping):
         raise ShapeError(f"cache must be an ActivationCache or a dict of its tensors; got {type(cache).__name__}")
+    if wrong := [name for name in cast("Mapping[object, Any]", entries) if not isinstance(name, str)]:
+        raise ShapeError(f"the cache's names must be str, such as blocks.0.attn.hook_pattern; got {wrong[0]!r:.40}")
     hooks = cast("Mapping[str, Any]", entries)
-    patterns = [str(name) for name in hooks if str(name).endswith(_PATTERN)]
+    patterns = [name for name in hooks if name.endswith(_PATTERN)]
     layers = [layer for name in patterns if (layer := _layer(hooks, name, batch)) is not None]
     if not layers:
         named = ", ".join(patterns[:3]) or "no name that ends with hook_pattern"

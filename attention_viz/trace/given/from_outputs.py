@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.decoding import Decoding
 from attention_viz.trace.given.from_tensors import (
     Labels,
@@ -37,6 +38,16 @@ _FIELDS = {
     "cross_attentions": "cross",
 }
 _EAGER = 'load the model with attn_implementation="eager", and pass output_attentions=True'
+# Outputs whose attentions aren't over a text's tokens, by how their class's name begins.
+_NO_TOKENS = {
+    "Longformer": "are by distance from each token",
+    "LED": "are by distance from each token",
+    "Perceiver": "are over latents",
+    "Swin": "are over a window's patches",
+    "DonutSwin": "are over a window's patches",
+    "MaskFormerSwin": "are over a window's patches",
+}
+_GLOBAL = ("global_attentions", "encoder_global_attentions")
 # Fields that may be the model's output, the best first.
 _RESULTS = ("logits", "last_hidden_state")
 
@@ -64,7 +75,9 @@ def read_outputs(
     tokens, target, stream = named
     found = _with_weights(outputs, stream)
     rows = {name: _rows(part, name, outputs, batch) for name, part in found.items()}
-    steps = next((len(part) - 1 for name, part in found.items() if _is_steps(part) and name != "cross_attentions"), 0)
+    stepwise = any(_is_steps(part) for name, part in found.items() if name != "cross_attentions")
+    # A beam may end before the others do.
+    steps = len(_beams(outputs, batch)) - 1 if stepwise else 0
     ids = _generated_ids(outputs, batch) if steps else None
     encoded = len(found) > 1 or "encoder_attentions" in found
     stacks: dict[str, Stack] = {}
@@ -118,6 +131,9 @@ def _with_weights(outputs: Any, stream: str | None) -> dict[str, Sequence[Any]]:
             f"outputs must be a model's or generate's output with named fields; got {type(outputs).__name__}. Pass "
             "return_dict=True (return_dict_in_generate=True), or the weights alone to Trace.from_weights"
         )
+    _check_tokens(outputs)
+    for name in _FIELDS:
+        _check_field(_field(outputs, name), name)
     found = {name: part for name in _FIELDS if (part := _field(outputs, name)) is not None and len(part)}
     if not set(found) - {"cross_attentions"}:
         there = [name for name in _FIELDS if _field(outputs, name) is not None]
@@ -135,9 +151,34 @@ def _with_weights(outputs: Any, stream: str | None) -> dict[str, Sequence[Any]]:
     return found
 
 
+def _check_tokens(outputs: Any) -> None:
+    """Refuse outputs whose attentions aren't over tokens, by their class or fields."""
+    name = type(outputs).__name__
+    why = next((why for start, why in _NO_TOKENS.items() if name.startswith(start)), None)
+    if any(hasattr(outputs, one) or (isinstance(outputs, Mapping) and one in outputs) for one in _GLOBAL):
+        why = _NO_TOKENS["Longformer"]
+    if why is not None:
+        instead = "" if "Swin" in name else "; use av.wrap(model).trace(…)"
+        raise TraceError(f"the attentions of a {name} {why}, not over tokens{instead}")
+
+
+def _check_field(part: Any, name: str) -> None:
+    """Refuse a field that isn't one entry per layer, or per step of a generation."""
+    if part is None:
+        return
+    if not isinstance(part, list | tuple | Tensor) or (isinstance(part, Tensor) and part.ndim != 5):
+        got = f"a tensor {tuple(part.shape)}" if isinstance(part, Tensor) else f"{part!r:.40}"
+        raise ShapeError(f"{name} must be a tuple with one tensor per layer; got {got}")
+    entries = cast("Sequence[Any]", part)
+    if _is_steps(entries):
+        wrong = next((place for place, one in enumerate(entries) if not isinstance(one, list | tuple) or not one), None)
+        if wrong is not None:
+            raise ShapeError(f"step {wrong} of {name} must have one tensor per layer; got {entries[wrong]!r:.40}")
+
+
 def _is_steps(part: Sequence[Any]) -> bool:
     """Return whether a field has a tuple of layers for each step of a generation."""
-    return isinstance(part[0], list | tuple)
+    return len(part) > 0 and isinstance(part[0], list | tuple)
 
 
 def _rows(part: Sequence[Any], name: str, outputs: Any, batch: int | None) -> list[Tensor]:
@@ -164,15 +205,30 @@ def _four(weights: Any, where: str) -> Tensor:
 
 def _beams(outputs: Any, batch: int | None) -> list[int]:
     """Return a generated sequence's row at each step: a beam search moves it from row to row."""
-    sequences = _field(outputs, "sequences")
-    paths = _field(outputs, "beam_indices")
+    sequences, paths = _field(outputs, "sequences"), _field(outputs, "beam_indices")
+    every = [_field(outputs, name) for name in _FIELDS]
+    steps: Sequence[Any] = next((part for part in every if part is not None and _is_steps(part)), ())
+    first = [_four(step[0], "a step's weights") for step in steps]
+    choices = sequences if isinstance(sequences, Tensor) else first[0] if first else None
+    if choices is not None:
+        row_of_batch(choices, batch, "sequences")
     row = batch or 0
-    if isinstance(sequences, Tensor):
-        row_of_batch(sequences, batch, "sequences")
+    if choices is None or not first:
+        return [row]
+    counts = {len(one) for one in first}
     if isinstance(paths, Tensor):
-        return [one for one in paths[row].tolist() if one >= 0]
-    steps = next((len(part) for name in _FIELDS if (part := _field(outputs, name)) and _is_steps(part)), 1)
-    return [row] * steps
+        path = [int(one) for one in paths[row].tolist() if one >= 0][: len(steps)] if row < len(paths) else []
+        if not path or max(path) >= min(counts):
+            raise ShapeError(f"beam_indices of sequence {row} must name rows from 0 to {min(counts) - 1}; got {path}")
+        return path
+    if counts != {len(choices)}:
+        raise TraceError(
+            f"the steps have {min(counts)} rows for {len(choices)} sequences, as of a beam search, whose rows move; "
+            "pass beam_indices too"
+        )
+    if _field(outputs, "sequences_scores") is not None or "Beam" in type(outputs).__name__:
+        raise TraceError("the rows of a beam search move from step to step; pass beam_indices too")
+    return [row] * len(steps)
 
 
 def _joined(steps: Sequence[Sequence[Any]], name: str, outputs: Any, batch: int | None) -> list[Tensor]:
@@ -250,8 +306,10 @@ def _tokens(labels: Labels, count: int, which: str, ids: Sequence[int] | None) -
     return tokens_of(labels, count, which)
 
 
-def _numbered(layers: Sequence[int], count: int) -> KeptLayers:
+def _numbered(layers: Any, count: int) -> KeptLayers:
     """Number the layers by the model's own numbers."""
+    if not isinstance(layers, Sequence) or not all(map(is_whole, layers)):
+        raise ShapeError(f"layers must be whole numbers, one per layer with weights; got {layers!r:.40}")
     if len(layers) != count:
         raise ShapeError(f"layers needs {count} numbers, one per layer with weights; got {len(layers)}")
     return KeptLayers.all_of(layers)

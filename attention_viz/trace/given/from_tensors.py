@@ -18,7 +18,7 @@ from attention_viz.operation.layouts import Named, check_weights_layout
 from attention_viz.operation.masks import causal
 from attention_viz.operation.reach import is_causal
 from attention_viz.operation.rope import Positions, Rope, rotated
-from attention_viz.operation.shapes import FLOATING, shared_heads, side_by_side
+from attention_viz.operation.shapes import FLOATING, is_whole, shared_heads, side_by_side
 from attention_viz.operation.terms import map_terms
 from attention_viz.trace.given.from_weights import attention_of
 from attention_viz.trace.kept import KeptLayers
@@ -176,8 +176,8 @@ def row_of_batch(tensor: Tensor, batch: int | None, what: str) -> Tensor:
             f"{what} have {rows} rows along their first axis; choose one with batch=0 to {rows - 1}, or pass layers "
             "as a list"
         )
-    if batch is not None and not 0 <= batch < rows:
-        raise ShapeError(f"batch must be 0 to {rows - 1} for {rows} rows; got {batch}")
+    if batch is not None and not (is_whole(batch) and 0 <= batch < rows):
+        raise ShapeError(f"batch must be 0 to {rows - 1} for {rows} rows; got {batch!r:.40}")
     return tensor[batch or 0]
 
 
@@ -306,6 +306,11 @@ class Stack:
     queries: Tokens
     keys: Tokens
     numbered: KeptLayers | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a call without heads or tokens."""
+        if empty := [call.shape for call in self.calls if 0 in call.shape]:
+            raise ShapeError(f"a trace needs heads and tokens; got (head, query, key) = {tuple(empty[0])}")
 
     @property
     def kept(self) -> KeptLayers:

@@ -106,6 +106,7 @@ def changed(change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     [
         ({}, av.TraceError, "no blocks.{layer}.attn.hook_pattern .no name that ends with hook_pattern."),
         (without(cached(), "pattern"), av.TraceError, "no blocks.{layer}.attn.hook_pattern"),
+        ({**cached(), 7: torch.eye(3)}, av.ShapeError, r"names must be str.* got 7"),
         (3, av.ShapeError, "cache must be an ActivationCache or a dict of its tensors; got int"),
         ({"blocks.0.attn.hook_pattern": torch.eye(3)}, av.ShapeError, r"must have the shape .* got \(3, 3\)"),
         (

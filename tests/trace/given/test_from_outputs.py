@@ -16,6 +16,10 @@ from transformers import (
     T5Config,
     T5ForConditionalGeneration,
 )
+from transformers.models.led.modeling_led import LEDEncoderBaseModelOutput
+from transformers.models.longformer.modeling_longformer import LongformerBaseModelOutput
+from transformers.models.perceiver.modeling_perceiver import PerceiverModelOutput
+from transformers.models.swin.modeling_swin import SwinModelOutput
 
 import attention_viz as av
 from attention_viz.explorer.payload import pack
@@ -205,3 +209,84 @@ def test_a_saved_trace_of_outputs_is_the_same(tmp_path: Any) -> None:
     trace.save(tmp_path / "trace.safetensors")
     read = av.Trace.load(tmp_path / "trace.safetensors")
     assert read.provenance == trace.provenance and torch.equal(read.weights(1, 2), trace.weights(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("outputs", "why"),
+    [
+        (LongformerBaseModelOutput(SHARES[0], attentions=(SHARES,)), "are by distance"),
+        (LEDEncoderBaseModelOutput(SHARES[0], attentions=(SHARES,)), "are by distance"),
+        (outputs_of(SHARES, global_attentions=None), "are by distance"),
+        ({"attentions": (SHARES,), "encoder_global_attentions": None}, "are by distance"),
+        (PerceiverModelOutput(attentions=(SHARES,)), "are over latents"),
+        (SwinModelOutput(attentions=(SHARES,)), "are over a window's patches"),
+    ],
+)
+def test_attentions_that_arent_over_tokens_are_refused(outputs: Any, why: str) -> None:
+    with pytest.raises(av.TraceError, match=f"{why}.*, not over tokens"):
+        av.Trace.from_outputs(outputs)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("scored", [True, False])
+def test_a_beam_search_without_its_paths_is_refused(count: int, scored: bool) -> None:
+    outputs = dict(generated("llama", num_beams=3, num_return_sequences=count, output_scores=scored))
+    assert av.Trace.from_outputs(outputs, batch=0)
+    del outputs["beam_indices"]
+    if count == 3 and not scored:
+        outputs = type("GenerateBeamDecoderOnlyOutput", (dict,), {})(outputs)
+    with pytest.raises(av.TraceError, match="pass beam_indices too"):
+        av.Trace.from_outputs(outputs, batch=0)
+
+
+def test_rows_of_steps_are_chosen_without_sequences_too() -> None:
+    steps = {"attentions": ((SHARES.repeat(2, 1, 1, 1),),)}
+    with pytest.raises(av.ShapeError, match="batch=0 to 1"):
+        av.Trace.from_outputs(steps)
+    assert av.Trace.from_outputs(steps, batch=1)
+
+
+def test_a_beam_that_ended_early_counts_its_own_tokens(tmp_path: Any) -> None:
+    outputs = generated("llama", num_beams=3)
+    outputs.beam_indices[0, 3:] = -1
+    trace = av.Trace.from_outputs(outputs)
+    assert len(trace.query_tokens()) == 9 and trace.provenance.generated == 2
+    trace.save(tmp_path / "trace.safetensors")
+    assert av.Trace.load(tmp_path / "trace.safetensors").provenance == trace.provenance
+    outputs.beam_indices[0, 0] = 3
+    with pytest.raises(av.ShapeError, match="must name rows from 0 to 2"):
+        av.Trace.from_outputs(outputs)
+
+
+def test_a_generation_has_no_chances_without_logits() -> None:
+    trace = av.Trace.from_outputs(generated("llama"))
+    assert "<html" in av.explore(trace).html()
+
+
+@pytest.mark.parametrize(
+    ("outputs", "options", "message"),
+    [
+        (outputs_of(SHARES), {"batch": True}, "batch must be 0 to 0 .* got True"),
+        (outputs_of(SHARES), {"batch": 1.5}, "got 1.5"),
+        (outputs_of(SHARES), {"layers": ["a"]}, r"whole numbers.* got \['a'\]"),
+        (outputs_of(SHARES), {"layers": 5}, "got 5"),
+        ({"attentions": 5}, {}, "attentions must be a tuple .* got 5"),
+        ({"attentions": ((SHARES,), None)}, {}, "step 1 of attentions .* got None"),
+        ({"attentions": ((),)}, {}, r"step 0 of attentions .* got \(\)"),
+        (outputs_of(SHARES[..., :0, :0]), {}, r"needs heads and tokens; got .* = \(2, 0, 0\)"),
+        (outputs_of(SHARES[:, :0]), {}, r"needs heads and tokens; got .* = \(0, 3, 3\)"),
+    ],
+)
+def test_wrong_values_are_named(outputs: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(av.ShapeError, match=message):
+        av.Trace.from_outputs(outputs, **options)
+
+
+def test_labels_of_no_text_and_empty_tensors_are_refused() -> None:
+    with pytest.raises(av.TraceError, match=r"labels must be one str per token.* got NoneType"):
+        av.Trace.from_weights(SHARES[0], [None] * 3)  # pyright: ignore[reportArgumentType] -- refused
+    for empty in (torch.ones(2, 0, 4), torch.ones(0, 3, 4)):
+        with pytest.raises(av.ShapeError, match="needs heads and tokens"):
+            av.Trace.from_qkv(empty, empty, empty, layout="bhsd")
+        with pytest.raises(av.ShapeError, match="needs heads and tokens"):
+            av.Trace.from_weights(empty[..., : empty.shape[1]])
