@@ -50,10 +50,13 @@ class LoadPlan:
         weights: bytes of the weights in all.
         by_device: bytes of the weights per device, "disk" among them.
         tokens: the length of the text that `trace` and `peak` are for.
-        trace: bytes of such a text's trace with all layers; None if config.json doesn't say the sizes.
+        trace: bytes of such a text's trace with all layers, a lower bound if not `counted`; None if config.json doesn't
+            say the sizes.
+        counted: whether the whole run was counted. It isn't if the model doesn't run without numbers, or if layers mix
+            tokens other than by the attention interface and plain masks.
         peak: bytes of all tensors on the device that computes, while such a text is traced. From 640 tokens on, a
             trace's queries, keys and values go to a file in TMPDIR, which isn't counted. Buffers of kernels and of the
-            C library come on top, some 10 to 60 MB on a CPU; `fits` allows for 10 MB.
+            C library come on top, some 10 to 60 MB on a CPU; `fits` allows for 10 MB. A lower bound if not `counted`.
         free: bytes that the device may take: its limit in `max_memory`, or its free memory; None if unknown.
         layers: attention layers that a trace keeps.
         alternatives: options that would fit, if these don't, best first.
@@ -68,6 +71,7 @@ class LoadPlan:
     by_device: Mapping[str, int]
     tokens: int
     trace: int | None
+    counted: bool
     peak: int
     free: int | None
     layers: int | None
@@ -75,8 +79,11 @@ class LoadPlan:
 
     @property
     def fits(self) -> bool | None:
-        """Whether the peak fits into the device's memory; None if that isn't known."""
-        return None if self.free is None else self.peak + _BUFFERS <= self.free
+        """Whether the peak fits into the device's memory; None if unknown. A lower bound only rules it out."""
+        if self.free is None:
+            return None
+        fits = self.peak + _BUFFERS <= self.free
+        return None if fits and not self.counted else fits
 
     @property
     def trace_per_1000(self) -> int | None:
@@ -91,12 +98,16 @@ class LoadPlan:
             spread = ", ".join(f"{size_in_words(size)} on {where}" for where, size in self.by_device.items())
             lines.append(f"Of these, {spread}.")
         if self.trace is not None:
-            lines.append(f"A trace takes {size_in_words(self.trace_per_1000 or 0)} per 1,000 tokens.")
-        lines.append(
-            f"Loading it and tracing {self.tokens:,} tokens takes {size_in_words(self.peak)} on {self.device} at most."
-        )
-        if self.free is not None:
-            lines.append(f"It {'fits' if self.fits else 'does not fit'} into {size_in_words(self.free)} there.")
+            least = "" if self.counted else "at least "
+            lines.append(f"A trace takes {least}{size_in_words(self.trace_per_1000 or 0)} per 1,000 tokens.")
+        loading, peak = f"Loading it and tracing {self.tokens:,} tokens takes", size_in_words(self.peak)
+        if self.counted:
+            lines.append(f"{loading} {peak} on {self.device} at most.")
+        else:
+            end = "this model's run can't be counted beforehand."
+            lines.append(f"{loading} at least {peak} on {self.device}; {end}")
+        if self.fits is not None:
+            lines.append(f"It {'fits' if self.fits else 'does not fit'} into {size_in_words(self.free or 0)} there.")
         lines += [f"This would fit: {one}." for one in self.alternatives]
         return "\n".join(lines)
 
@@ -176,6 +187,7 @@ def _folder(name: str, revision: str | None) -> Path:
 def _plan(planned: PlannedModel, options: LoadOptions) -> LoadPlan:
     where, dtype, sizes = planned.placement, planned.dtype, planned.sizes
     held, free = planned.held, _free(where.device, options)
+    peak = planned.peak(held, dtype)
     found = LoadPlan(
         name=planned.name,
         numbers=planned.numbers,
@@ -186,11 +198,12 @@ def _plan(planned: PlannedModel, options: LoadOptions) -> LoadPlan:
         by_device=held.by_device,
         tokens=planned.tokens,
         trace=None if sizes is None else sizes.kept(planned.tokens, dtype.itemsize),
-        peak=planned.peak(held, dtype),
+        counted=peak.counted,
+        peak=peak.most,
         free=free,
         layers=None if sizes is None else sizes.layers,
     )
-    if found.fits is not False or free is None:
+    if found.fits is not False or free is None or not found.counted:
         return found
     return replace(found, alternatives=tuple(_alternatives(planned, options, free - _BUFFERS)))
 
@@ -220,7 +233,8 @@ def _alternatives(planned: PlannedModel, options: LoadOptions, free: int) -> lis
         if quantization is not None and (quantizer is None or planned.folder is None):
             continue
         held = planned.held_as(dtype, quantizer)
-        if planned.peak(held, dtype) <= free:
+        peak = planned.peak(held, dtype)
+        if peak.counted and peak.most <= free:
             found.append(f"{words}, {size_in_words(held.weights)} of weights")
     if options.quantization is None and planned.folder is not None and not planned.added:
         found += _spread(planned, own, planned.folder, options, free)
@@ -230,13 +244,13 @@ def _alternatives(planned: PlannedModel, options: LoadOptions, free: int) -> lis
 def _spread(planned: PlannedModel, own: HeldBytes, folder: CheckedFolder, options: LoadOptions, free: int) -> list[str]:
     """Return a memory limit that would fit, with other parts on the disk."""
     device, number = str(planned.placement.device), planned.dtype
-    room = free - planned.run(own, number)
+    room = free - planned.run(own, number).most
     if not 0 < room < own.weights:
         return []
     limited = LoadOptions(device, options.dtype, None, {device: room})
     with contextlib.suppress(UnsupportedModel):
         rest = planned.with_added(cast(HeldBytes, place(folder, limited, go_on, model=planned.model).held), number)
-        if planned.peak(rest, number) <= free:
+        if planned.peak(rest, number).most <= free:
             left = own.weights - rest.here
             return [f'max_memory={{"{device}": "{room // 1_000_000}MB"}}, {size_in_words(left)} on the disk']
     return []

@@ -13,7 +13,7 @@ from attention_viz.models.loading.adapters import waits_elsewhere
 from attention_viz.models.loading.gguf import empty_gguf
 from attention_viz.models.loading.held_bytes import HeldBytes, held_bytes
 from attention_viz.models.loading.placement import Placement, empty_model, place, place_whole, stored_dtype
-from attention_viz.models.loading.run_bytes import run_bytes
+from attention_viz.models.loading.run_bytes import RunBytes, run_bytes
 from attention_viz.models.loading.trace_bytes import TraceBytes
 from attention_viz.models.loading.verdicts import verdict_of
 from attention_viz.sources.folders import CheckedFolder, check_folder
@@ -93,23 +93,24 @@ class PlannedModel:
         added = sum(one.numel() for one in whole.parameters()) - self.numbers
         return replace(self, name=name, runs=whole, modules=modules, added=added)
 
-    def peak(self, held: HeldBytes, dtype: torch.dtype, layers: int | None = None) -> int:
+    def peak(self, held: HeldBytes, dtype: torch.dtype, layers: int | None = None) -> RunBytes:
         """Return the most bytes on the device that computes; `layers` is how many a trace keeps."""
-        return max(self._loading(dtype), held.here + self.run(held, dtype, layers))
+        run = self.run(held, dtype, layers)
+        return replace(run, most=max(self._loading(dtype), held.here + run.most))
 
-    def run(self, held: HeldBytes, dtype: torch.dtype, layers: int | None = None) -> int:
+    def run(self, held: HeldBytes, dtype: torch.dtype, layers: int | None = None) -> RunBytes:
         """Return the bytes of a text's run beside the weights."""
-        passing = {self.modules[path]: one for path, one in held.passing.items()}
-        found = run_bytes(self.runs, self.tokens, dtype, passing, layers)
-        if found is not None:
+        passing, sizes = {self.modules[path]: one for path, one in held.passing.items()}, self.sizes
+        found = run_bytes(self.runs, self.tokens, dtype, passing, layers, None if sizes is None else sizes.layers)
+        if found.counted:
             return found
-        estimated = 0 if self.sizes is None else self.sizes.run(self.tokens, dtype.itemsize, layers)
-        return held.most - held.here + estimated
+        trace = 0 if sizes is None else sizes.in_memory(self.tokens, dtype.itemsize, layers)
+        return replace(found, most=max(found.most, held.most - held.here, trace))
 
     def most_layers(self, held: HeldBytes, dtype: torch.dtype, free: int) -> int:
         """Return how many layers a trace may keep; 0 if not even one fits."""
         counts = range(1, cast(TraceBytes, self.sizes).layers + 1)
-        return bisect_right(counts, free, key=lambda count: self.peak(held, dtype, count))
+        return bisect_right(counts, free, key=lambda count: self.peak(held, dtype, count).most)
 
     def _loading(self, dtype: torch.dtype) -> int:
         """Return the bytes while a GGUF file is read: all numbers in float32, and the largest matrix once more."""

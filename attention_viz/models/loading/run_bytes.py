@@ -28,19 +28,37 @@ _STEPS = Bounds().steps
 _NOTHING: Mapping[nn.Module, Passing] = {}
 
 
+@dataclass(frozen=True)
+class RunBytes:
+    """Bytes at one time.
+
+    Attributes:
+        most: the most bytes; a lower bound if not counted.
+        counted: whether the whole run was counted.
+    """
+
+    most: int
+    counted: bool
+
+
 def run_bytes(
     model: nn.Module,
     tokens: int,
     dtype: torch.dtype,
     passing: Mapping[nn.Module, Passing] = _NOTHING,
     layers: int | None = None,
-) -> int | None:
-    """Return the most bytes beside the weights at one time; None if the model needs numbers to run.
+    calls: int | None = None,
+) -> RunBytes:
+    """Return the most bytes beside the weights at one time.
+
+    The run isn't counted if the model needs numbers to run, if other code than the attention interface mixes tokens,
+    or if its masks may add biases: then recording takes tensors that this run doesn't make.
 
     Args:
         model: on the meta device.
         passing: what modules take while they run.
         layers: how many layers' calls are kept; None for all.
+        calls: the attention calls of a run; None if unknown.
     """
     runner = Runner.of(cast(Any, model.eval()))
     named = {**dict(model.named_parameters()), **dict(model.named_buffers())}
@@ -55,9 +73,11 @@ def run_bytes(
         with torch.no_grad(), _ours(runner, recorder), _counted(passing, tokens, living), living:
             returned = functional_call(model, weights, (), _inputs(runner, tokens) | runner.settings)
     except Exception:  # what its code looks up in numbers differs
-        return None
+        return RunBytes(living.most, counted=False)
     del returned
-    return living.most
+    if recorder.biased:  # another split of its masks may take less
+        return RunBytes(0, counted=False)
+    return RunBytes(living.most, counted=not runner.mixing and recorder.heard == calls)
 
 
 def _inputs(runner: Runner, tokens: int) -> dict[str, Any]:
@@ -122,7 +142,7 @@ class _Living(TorchDispatchMode):
             raise TooMuch(f"more than {_STEPS:,} steps")
         if func is torch.ops.aten._local_scalar_dense.default and args[0].dtype == torch.bool:
             return id(args[0].untyped_storage()) not in self._any
-        made = func(*args, **(kwargs or {}))
+        made = _made(func, args, kwargs or {})
         if func.overloadpacket is torch.ops.aten.any:
             self._any.add(id(made.untyped_storage()))
         for leaf in tree_leaves(made):
@@ -146,18 +166,26 @@ class _SizeRecorder(Recorder):
     """Takes a recorder's part in a run without numbers: keeps the same tensors, and returns outputs of their shape."""
 
     most: int | None = None
+    heard: int = 0
+    biased: bool = False
     _heard: list[Call] = field(default_factory=list[Call])
     _masks: dict[object, tuple[Tensor, Split]] = field(default_factory=dict[object, tuple[Tensor, Split]])
     _triangles: dict[int, Tensor] = field(default_factory=dict[int, Tensor])
 
     def split(self, mask: Tensor | None) -> Split:
-        """Split a mask into cells and bias by its dtype alone."""
+        """Split a mask that the interface made into cells; without numbers, another may be a bias."""
         if mask is None:
             return None, None
         if isinstance(mask, CausalMask):
             return mask.as_allowed, None
         if _of(mask) not in self._masks:
-            self.learn(mask, (mask if mask.dtype == torch.bool else mask > BLOCKED_BELOW, None))
+            if mask.dtype == torch.bool:
+                self.learn(mask, (mask, None))
+            elif any(one.untyped_storage() is mask.untyped_storage() for one, _ in self._masks.values()):
+                self.learn(mask, (mask > BLOCKED_BELOW, None))
+            else:
+                self.biased = True
+                self.learn(mask, (None, None))
         return self._masks[_of(mask)][1]
 
     def needed(self, allowed: Tensor) -> Tensor | None:
@@ -172,6 +200,8 @@ class _SizeRecorder(Recorder):
 
     def hear(self, call: Call) -> Tensor:
         """Return an output without numbers; keep the call, or only as the last one."""
+        self.heard += 1
+        self.biased = self.biased or call.attention.bias is not None
         kept = self._heard if self.most is None else self._heard[: self.most]
         self._heard = [*kept, call]
         attention = call.attention
@@ -191,6 +221,15 @@ class _SizeRecorder(Recorder):
         output = query.new_empty(*query.shape[:-1], value.shape[-1])
         del key, mask
         return output
+
+
+def _made(func: Any, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """Run an operation; experts' products have a rule for shapes in bfloat16 alone."""
+    if func is not torch.ops.aten._grouped_mm.default:
+        return func(*args, **named)
+    one, other, *rest = args
+    made = func(one.to(torch.bfloat16), other.to(torch.bfloat16), *rest, **named)
+    return made if one.dtype == torch.bfloat16 else made.to(one.dtype)
 
 
 def _of(mask: Tensor) -> object:

@@ -5,26 +5,21 @@ from typing import Any
 
 from attention_viz.inputs.cost import LONG
 
-# Vectors of a layer's width, and of its MLP's, that exist per token while it runs, as in GPT-2; most models have fewer.
-_WIDTHS, _INNER = 9, 4
-
 
 @dataclass(frozen=True)
 class TraceBytes:
-    """The numbers per token that a trace keeps, and that a run needs meanwhile.
+    """The numbers per token that a trace keeps.
 
     Attributes:
         layers: attention layers.
         kept_by_layer: queries, keys and values.
         width: of the hidden state.
-        inner: width of the MLP.
         words: the vocabulary's size; 0 without logits.
     """
 
     layers: int
     kept_by_layer: int
     width: int
-    inner: int
     words: int
 
     @classmethod
@@ -44,10 +39,8 @@ class TraceBytes:
         value = _number(text, "v_head_dim") or key
         if nope := _number(text, "qk_nope_head_dim"):  # latent keys, which are spread over all heads
             key, groups = nope + _number(text, "qk_rope_head_dim"), heads
-        experts = _number(text, "moe_intermediate_size") * max(1, _number(text, "num_experts_per_tok"))
-        inner = max(_number(text, "intermediate_size"), experts) or 4 * width
         words = 0 if model.get_output_embeddings() is None else _number(text, "vocab_size")
-        return cls(layers, heads * key + groups * (key + value), width, inner, words)
+        return cls(layers, heads * key + groups * (key + value), width, words)
 
     def kept(self, tokens: int, itemsize: int, layers: int | None = None) -> int:
         """Return the bytes of a text's trace; long texts keep the last hidden state instead of logits."""
@@ -55,10 +48,9 @@ class TraceBytes:
         count = self.layers if layers is None else layers
         return tokens * itemsize * (count * self.kept_by_layer + output)
 
-    def run(self, tokens: int, itemsize: int, layers: int | None = None) -> int:
-        """Estimate the bytes beside the weights while a layer runs, for a model that `run_bytes` can't run."""
-        passing = tokens * itemsize * (_WIDTHS * self.width + _INNER * self.inner)
-        return passing if tokens >= LONG else passing + self.kept(tokens, itemsize, layers)
+    def in_memory(self, tokens: int, itemsize: int, layers: int | None = None) -> int:
+        """Return a trace's bytes in memory; a long text's calls go to a file."""
+        return self.kept(tokens, itemsize, 0 if tokens >= LONG else layers)
 
 
 def _layers(config: Any) -> int:
@@ -67,7 +59,11 @@ def _layers(config: Any) -> int:
     decoder = _number(config, "decoder_layers") or _number(config, "num_decoder_layers")
     if getattr(config, "is_encoder_decoder", False) and decoder:
         return (encoder or _number(config, "num_hidden_layers")) + 2 * decoder
-    return _number(config, "num_hidden_layers")
+    layers, types = _number(config, "num_hidden_layers"), getattr(config, "layer_types", None)
+    if not types:
+        return layers
+    # A hybrid's other layers keep less, or more.
+    return sum("attention" in one and "linear" not in one for one in types[:layers])
 
 
 def _number(config: Any, name: str) -> int:

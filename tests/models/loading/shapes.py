@@ -6,14 +6,28 @@ from typing import Any
 from transformers import (
     BertConfig,
     BertModel,
+    BloomConfig,
+    BloomForCausalLM,
     Gemma2Config,
     Gemma2ForCausalLM,
     GPT2Config,
     GPT2LMHeadModel,
+    GptOssConfig,
+    GptOssForCausalLM,
+    Lfm2Config,
+    Lfm2ForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
+    LongformerConfig,
+    LongformerModel,
+    MambaConfig,
+    MambaForCausalLM,
+    MixtralConfig,
+    MixtralForCausalLM,
     Qwen2Config,
     Qwen2ForCausalLM,
+    T5Config,
+    T5ForConditionalGeneration,
 )
 
 import attention_viz as av
@@ -50,7 +64,45 @@ def capped() -> Any:
     return Gemma2ForCausalLM(Gemma2Config(vocab_size=3_000, num_hidden_layers=4, sliding_window=300, **size))
 
 
+_SMALL = dict(vocab_size=900, hidden_size=128, intermediate_size=256, num_hidden_layers=3, num_attention_heads=4)
+_GROUPED = _SMALL | dict(num_key_value_heads=2, num_local_experts=4, max_position_embeddings=2048)
+
+
+def experts() -> Any:
+    return MixtralForCausalLM(MixtralConfig(**_GROUPED))
+
+
+def sinks() -> Any:
+    """Experts with biases, and sinks."""
+    return GptOssForCausalLM(GptOssConfig(**_GROUPED, head_dim=32))
+
+
+def slopes() -> Any:
+    return BloomForCausalLM(BloomConfig(vocab_size=900, hidden_size=128, n_layer=3, n_head=4))
+
+
+def windows() -> Any:
+    return LongformerModel(LongformerConfig(**_SMALL, attention_window=64, max_position_embeddings=2050))
+
+
+def states() -> Any:
+    return MambaForCausalLM(MambaConfig(vocab_size=900, hidden_size=128, num_hidden_layers=3))
+
+
+def mixed() -> Any:
+    kinds = ["conv", "full_attention", "conv"]
+    return Lfm2ForCausalLM(Lfm2Config(**_SMALL, num_key_value_heads=2, layer_types=kinds))
+
+
+def relative() -> Any:
+    return T5ForConditionalGeneration(
+        T5Config(vocab_size=900, d_model=128, d_kv=32, d_ff=256, num_layers=3, num_heads=4)
+    )
+
+
 SHAPES = (llama, gpt2, encoder, many_words, capped)
+EXPERTS = (experts, sinks)
+UNCOUNTED = (slopes, windows, states, mixed, relative)
 
 
 def check_peaks(folder: Path, options: dict[str, Any]) -> None:
@@ -60,6 +112,7 @@ def check_peaks(folder: Path, options: dict[str, Any]) -> None:
     assert abs(loading.end - model.nbytes) < 200_000
     for tokens in (100, 500, 1000, 2000):
         plan = av.load_plan(str(folder), tokens=tokens, **options)
+        assert plan.counted
         here = plan.by_device.get("cpu", 0)
         with Allocated() as running:
             trace = model.trace_ids([5 + at % 100 for at in range(tokens)])

@@ -18,7 +18,7 @@ from attention_viz.sources.load_options import LoadOptions, in_bytes
 from tests.answers import result_of
 from tests.models.loading.allocated import Allocated
 from tests.models.loading.large import needs, whole, write_adapter, write_gguf
-from tests.models.loading.shapes import SHAPES, check_peaks
+from tests.models.loading.shapes import EXPERTS, SHAPES, UNCOUNTED, check_peaks
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +60,47 @@ def test_the_peak_is_what_torch_makes(options: dict[str, Any], shape: Path) -> N
     if "max_memory" in options and shape.name in _LARGEST:
         options = {**options, "max_memory": {"cpu": _LARGEST[shape.name]}}
     check_peaks(shape, options)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("make", EXPERTS, ids=lambda one: one.__name__)
+def test_a_run_of_experts_is_counted(make: Any, dtype: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    make().save_pretrained(tmp_path)
+    model = av.load(tmp_path, dtype=dtype)
+    for tokens in (100, 500):
+        plan = av.load_plan(str(tmp_path), tokens=tokens, dtype=dtype)
+        with Allocated() as running:
+            model.trace_ids([5 + at % 100 for at in range(tokens)])
+        assert plan.counted
+        assert abs((plan.peak - plan.weights) / running.most - 1) < 0.1
+
+
+@pytest.mark.parametrize("make", UNCOUNTED, ids=lambda one: one.__name__)
+def test_a_run_that_cannot_be_counted_never_fits(
+    make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch.manual_seed(0)
+    make().save_pretrained(tmp_path)
+    ids = [5 + at % 100 for at in range(300)]
+    model = av.load(tmp_path)
+    answer = {"decoder_input_ids": ids} if make.__name__ == "relative" else {}
+    with Allocated() as running:
+        trace = model.trace_ids(ids, **answer)
+    plan = av.load_plan(str(tmp_path), tokens=300)
+    assert not plan.counted and plan.fits is None and not plan.alternatives
+    assert plan.weights < plan.peak <= plan.weights + running.most + 100_000
+    assert plan.trace is None or plan.trace <= trace.nbytes + trace.resting_bytes
+    words = str(plan)
+    assert "at least" in words and "can't be counted beforehand" in words
+    assert "at most" not in words and "fit" not in words
+    assert plan.trace is None or "A trace takes at least" in words
+    assert main(["plan", str(tmp_path), "--format", "json"]) == 0
+    found = result_of(capsys.readouterr().out)
+    assert found["counted"] is False and found["fits"] is None
+    monkeypatch.setattr(module, "free_memory", lambda _device: plan.peak)
+    small = av.load_plan(str(tmp_path), tokens=300)
+    assert small.fits is False and not small.alternatives and "It does not fit into" in str(small)
 
 
 def test_allocations_are_counted(tmp_path: Path) -> None:
