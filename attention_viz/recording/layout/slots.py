@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from attention_viz.errors import UnsupportedModel
+from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.inputs.media.beside import marks_in
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.towers import in_tower
@@ -150,10 +150,15 @@ def slot_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
     for stream, own in found.values():
         if axes.setdefault(stream, own) != own:
             raise UnsupportedModel(
-                f"{type(runner.model).__name__} has learned queries of several kinds in its {stream}, {axes[stream]} "
-                f"and {own}; use a model with one kind"
+                f"{type(runner.model).__name__} has learned queries of several kinds in its {stream}, "
+                f"{_told(axes[stream])} and {_told(own)}; use a model with one kind"
             )
     return SlotStreams(names, axes)
+
+
+def _told(axes: Axes) -> str:
+    """Return the axes' slots in words."""
+    return f"{axes.queries.slots} × {axes.keys.slots or axes.keys.rest}"
 
 
 def _check_order(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass", number: int, axes: Axes) -> None:
@@ -241,8 +246,7 @@ def _text_length(inputs: Mapping[str, Tensor]) -> int:
 
 def _measured(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass") -> list[tuple[_Side, _Side]]:
     """Return what moves each call's queries and keys."""
-    changed = {TEXT: _other_text(runner, inputs), SEEN: _other_seen(inputs)}
-    after = {kind: runner.record(one).calls for kind, one in changed.items()}
+    after = {TEXT: _after_other_text(runner, inputs), SEEN: runner.record(_other_seen(inputs)).calls}
     if any(len(calls) != len(recorded.calls) for calls in after.values()):
         raise UnsupportedModel(f"{type(runner.model).__name__} makes other attention calls for another input")
     return [
@@ -266,13 +270,26 @@ def _moved(before: Tensor, after: Tensor) -> Tensor:
     return (after != before).any(dim=-1).any(dim=0).cpu()
 
 
-def _other_text(runner: "Runner", inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the inputs with other ids at every position, placeholders as they are."""
+def _after_other_text(runner: "Runner", inputs: Mapping[str, Tensor]) -> Sequence[Call]:
+    """Return the calls with other ids at every position, placeholders as they are."""
+    try:
+        return runner.record(_other_text(runner, inputs)).calls
+    except AttentionVizError:
+        raise
+    except Exception:  # a placeholder that its configuration doesn't name; those repeat
+        return runner.record(_other_text(runner, inputs, repeated=False)).calls
+
+
+def _other_text(runner: "Runner", inputs: Mapping[str, Tensor], *, repeated: bool = True) -> dict[str, Tensor]:
+    """Return the inputs with other ids, except for placeholders, or for all ids that occur several times."""
     names = [name for name in inputs if name.endswith("input_ids") and not name.startswith("decoder")]
     found = dict(inputs)
     for name in names:
         ids = inputs[name].clone()
         marks = set(marks_in(runner.model, ids)) if name == "input_ids" else set[int]()
+        if not repeated:
+            row: list[int] = ids[0].tolist()
+            marks |= {at for at, one in enumerate(row) if row.count(one) > 1}
         pool = sorted({one for at, one in enumerate(ids[0].tolist()) if at not in marks})
         following = (
             dict(zip(pool, [*pool[1:], *pool[:1]] if len(pool) > 1 else [pool[0] + 1], strict=True)) if pool else {}
