@@ -28,6 +28,7 @@ ENTRIES = (
     "hosts/channel.js",
     "hosts/component_in_widget.js",
     "hosts/explorer_in_widget.js",
+    "hosts/in_embed.js",
     "hosts/in_page.js",
     "hosts/in_streamlit.js",
     "hosts/lessons.js",
@@ -35,11 +36,12 @@ ENTRIES = (
     "hosts/packet.js",
     "hosts/question.js",
     "hosts/sight.js",
-    "masks/masks.js",
     "lesson/noted.js",
     "lesson/saved.js",
     "lesson/tested.js",
+    "masks/masks.js",
     "page/fold.js",
+    "page/panel.js",
     "page/paper.js",
     "page/pen.js",
     "page/texts.js",
@@ -51,7 +53,7 @@ ENTRIES = (
     "why/why.js",
 )
 # Those that run as they are loaded.
-PAGES = ("course/start.js", "hosts/in_page.js")
+PAGES = ("course/start.js", "hosts/in_embed.js", "hosts/in_page.js")
 DECLARED = re.compile(r"^(?:export )?(?:default )?(?:async )?(?:function|class|const|let) (?:(\w+)|\[([^\]]*)\])", re.M)
 IMPORTED = re.compile(r'^import \{([^}]*)\} from "([^"]+)";$', re.M)
 EXPORTED = re.compile(r"^export (?:async )?(?:function|class|const) (\w+)", re.M)
