@@ -55,10 +55,11 @@ def page(browser: Browser) -> Iterator[Page]:
     page = context.new_page()
     page.set_default_timeout(60_000)
     errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("pageerror", lambda error: errors.append(f"{error}\n{error.stack}"))
     yield page
     context.close()
-    assert errors == []
+    # Widgets' code comes from blobs. JupyterLab has errors of its own when a kernel ends.
+    assert [error for error in errors if "blob:" in error] == []
 
 
 @pytest.fixture(scope="module")
