@@ -195,11 +195,11 @@ class Runner:
         # What this tries with a few tokens isn't to be heard.
         late = rest is not None and self._reads_out(inputs)
         picking = PickingListener.of({} if edits or cells is not None else inputs)
-        with heard_mixers(self.mixing, mixed), picking.listening(self.model, recorder):
+        with heard_mixers(self.mixing, mixed), picking.listening(self.tree.modules, recorder):
             recorded = self._record_body(recorder, inputs) if late else None
         if recorded is None:
             recorder, mixed = begin()
-            with heard_mixers(self.mixing, mixed), picking.listening(self.model, recorder):
+            with heard_mixers(self.mixing, mixed), picking.listening(self.tree.modules, recorder):
                 recorded = Pass.of(self._run(recorder, inputs), recorder)
         recorded = replace(recorded, picks=picking.picks(dict(zip(recorded.numbers, recorded.calls, strict=True))))
         if rest is not None:

@@ -6,7 +6,7 @@ belong to isn't assumed: the picked ones must be exactly the cells that the laye
 
 import contextlib
 import threading
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,10 +81,12 @@ class PickingListener:
         return cls(torch.ones(ids.shape[1]).bool())
 
     @contextlib.contextmanager
-    def listening(self, model: nn.Module, recorder: Recorder) -> Generator[None]:
-        """Hear the indexers in this thread during the block."""
+    def listening(self, modules: Iterable[nn.Module], recorder: Recorder) -> Generator[None]:
+        """Hear the indexers among a model's modules, in this thread, during the block."""
+        if not len(self.keys):
+            yield
+            return
         thread = threading.get_ident()
-        indexers = [one for one in model.modules() if "Indexer" in type(one).__name__]
 
         def hear(module: nn.Module, inputs: tuple[Any, ...], named: Mapping[str, Any], _output: object) -> None:
             if threading.get_ident() != thread or recording.get() is not recorder:
@@ -94,10 +96,7 @@ class PickingListener:
             if found.found:
                 self._heard[recorder.count] = HeardIndexer(module, found.found)
 
-        if not indexers or not len(self.keys):
-            yield
-            return
-        with hooked(indexers, hear):
+        with hooked([one for one in modules if "Indexer" in type(one).__name__], hear):
             yield
 
     def picks(self, calls: Mapping[int, Call]) -> dict[int, Picking]:
