@@ -82,9 +82,9 @@ def _try_apart(folder: CheckedFolder, check: Callable[[], None], limits: Limits)
             return error
         except process.Broken as broken:
             return ModelNotFound(f"can't load {folder.name}: {broken}")
+        except process.Exceeded as stopped:
+            return _unbuildable(folder, str(stopped))
         except process.ProcessEnded as stopped:
-            if str(stopped).startswith("takes") and not isinstance(stopped, process.TooLate):
-                return _unbuildable(folder, str(stopped))
             raise UnsupportedModel(
                 f"the process that tests {folder.name} before loading {stopped}; load the model again"
             ) from None

@@ -18,7 +18,7 @@ from attention_viz.sources.bounded.limits import Limits
 from attention_viz.sources.bounded.starting import Started, prepare, start
 from attention_viz.trace.kind import InputKind
 
-__all__ = ["Broken", "NotStarted", "Process", "ProcessEnded", "TooLate", "isolates", "prepare"]
+__all__ = ["Broken", "Exceeded", "NotStarted", "Process", "ProcessEnded", "isolates", "prepare"]
 
 # How long a process may take to be there, imports included, on a busy machine.
 _STARTING = 90.0
@@ -46,8 +46,8 @@ class ProcessEnded(Exception):
     """A process ended before it answered; the message is a verb with its object, and the caller adds the subject."""
 
 
-class TooLate(ProcessEnded):
-    """No answer came in time; on a busy machine, through no fault of its task."""
+class Exceeded(ProcessEnded):
+    """Its task took more memory, or more of the processor's time, than it may; a busy machine makes no difference."""
 
 
 class NotStarted(ProcessEnded):
@@ -119,12 +119,12 @@ class Process:
         try:
             self._started.channel.sendall(pack(request))
         except TimeoutError:
-            raise TooLate(self._too_long(limits.seconds)) from None
+            raise ProcessEnded(self._too_long(limits.seconds)) from None
         except OSError:
             raise self._stopped() from None
         answer = self._receive(limits, check)
         if "over" in answer.values:
-            raise ProcessEnded(self._too_much_memory())
+            raise Exceeded(self._too_much_memory())
         return answer
 
     def _receive(self, limits: Limits, check: Callable[[], None]) -> Message:
@@ -132,7 +132,7 @@ class Process:
         try:
             return receive(lambda count: self._exactly(count, until, check), limits.answer)
         except TimeoutError:
-            raise TooLate(self._too_long(limits.seconds)) from None
+            raise ProcessEnded(self._too_long(limits.seconds)) from None
         except TooLong:
             raise ProcessEnded(f"gives an answer of more than {limits.answer / 1e6:.3g} MB") from None
         except (EOFError, OSError):
@@ -163,9 +163,9 @@ class Process:
         if status is not None and status >= NOT_FORKED:
             return _not_started(status - NOT_FORKED)
         if status == _ABORTED:
-            return ProcessEnded(self._too_much_memory())
+            return Exceeded(self._too_much_memory())
         if status == _TOO_MUCH_TIME:
-            return ProcessEnded(self._too_long(self._limits.processor))
+            return Exceeded(self._too_long(self._limits.processor))
         return ProcessEnded("was ended from outside" if status == _KILLED else "ended without an answer")
 
     def _too_much_memory(self) -> str:
