@@ -37,14 +37,15 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None =
 
     longer = _repeated(inputs, min(_LONG, limit or _LONG))
     plan, refusal = NO_PLAN, None
+    # First, since what takes all memory here is raised, and not tried again.
+    try:
+        plan = _proved(twin, inputs)
+    except UnsupportedModel as error:
+        refusal = error
     sparse = SparseKinds.of(twin, inputs)
-    if not sparse:
-        try:
-            plan = _proved(twin, inputs)
-        except UnsupportedModel as error:
-            refusal = error
+    if not (sparse or plan.sites):
         # A short text may hide it, as Reformer's within a single block.
-        sparse = sparse if plan.sites else SparseKinds.of(twin, longer)
+        sparse = SparseKinds.of(twin, longer)
     if sparse:
         dense = twin
         try:
