@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from attention_viz.analysis.measured import word_stream
-from attention_viz.errors import ShapeError
 from attention_viz.explorer.mixers import mixer_cells, pictures_of
 from attention_viz.explorer.payload import Choice, is_long, pack
 from attention_viz.explorer.source import embed_source, page_source, style_sheet
+from attention_viz.explorer.widgets.head_selection import check_head
 from attention_viz.explorer.widgets.selection import Selection, checked
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.ahead import Progress, ahead
@@ -276,8 +276,8 @@ def opening_of(
     before = {"stream": stream, "layer": layer, "head": head, "query": None, "key": None}
     chosen = checked(trace, before, before)
     call = trace.attention(chosen["layer"], stream)
-    if isinstance(call, TokenMixer) and chosen["head"] >= (heads := pictures_of(call)):
-        raise ShapeError(f"layer {layer} of the {stream} has no head {head}; choose 0 to {heads - 1}")
+    if isinstance(call, TokenMixer):
+        check_head(stream, layer, head, pictures_of(call))
     for wanted in layers or ():
         _ = trace.attention(wanted, stream)
     return Opening(chosen, theme, layers, progress)

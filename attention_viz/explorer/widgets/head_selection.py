@@ -10,7 +10,7 @@ from attention_viz.errors import AttentionVizError, ShapeError
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["Selection", "checked", "heard", "merged", "moved_to"]
+__all__ = ["Selection", "check_head", "check_pair", "checked", "heard", "merged", "moved_to"]
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,23 @@ def _or(before: Selection, find: Callable[[], Selection]) -> Selection:
 def checked(trace: "Trace", one: Selection) -> Selection:
     """Return a selection that the trace has, or raise as `merged`."""
     stream = trace.stream(one.stream)
-    heads = trace.head_count(one.layer, stream)
-    if not 0 <= one.head < heads:
-        raise ShapeError(f"layer {one.layer} of the {stream} has no head {one.head}; choose 0 to {heads - 1}")
-    _ = trace.attention(one.layer, stream)  # refuses a layer that wasn't kept
+    check_head(stream, one.layer, one.head, trace.head_count(one.layer, stream))
     if (one.query is None) != (one.key is None):
         raise ValueError("a pair needs both query and key; give both or neither")
-    sides = ("query", one.query, trace.query_tokens(stream)), ("key", one.key, trace.key_tokens(stream))
-    for name, position, tokens in sides:
-        if position is not None and not 0 <= position < len(tokens):
-            raise ShapeError(f"the {stream} has no {name} {position}; choose 0 to {len(tokens) - 1}")
+    if one.query is not None and one.key is not None:
+        check_pair(trace, stream, one.query, one.key)
     return one
+
+
+def check_head(stream: str, layer: int, head: int, heads: int) -> None:
+    """Refuse a head that a layer of so many doesn't have."""
+    if not 0 <= head < heads:
+        raise ShapeError(f"layer {layer} of the {stream} has no head {head}; choose 0 to {heads - 1}")
+
+
+def check_pair(trace: "Trace", stream: str, query: int, key: int) -> None:
+    """Refuse positions beyond a stream's tokens."""
+    sides = ("query", query, trace.query_tokens(stream)), ("key", key, trace.key_tokens(stream))
+    for name, position, tokens in sides:
+        if not 0 <= position < len(tokens):
+            raise ShapeError(f"the {stream} has no {name} {position}; choose 0 to {len(tokens) - 1}")

@@ -4,7 +4,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attention_viz.errors import ShapeError, TraceError
+from attention_viz.errors import TraceError
+from attention_viz.explorer.widgets.head_selection import check_head, check_pair
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
@@ -68,9 +69,7 @@ def checked(trace: "Trace", before: Mapping[str, Any], wanted: object) -> Select
     found = {**before, **pair, **wanted, "stream": stream}
     layer, head = _whole("layer", found["layer"]), _whole("head", found["head"])
     # Channels of a layer without a softmax count as heads.
-    heads = trace.attention(layer, stream).shape[0]
-    if not 0 <= head < heads:
-        raise ShapeError(f"layer {layer} of the {stream} has no head {head}; choose 0 to {heads - 1}")
+    check_head(stream, layer, head, trace.head_count(layer, stream))
     query, key = _pair(trace, stream, found["query"], found["key"])
     return Selection(stream=stream, layer=layer, head=head, query=query, key=key)
 
@@ -80,11 +79,8 @@ def _pair(trace: "Trace", stream: str, query: object, key: object) -> tuple[int 
         return None, None
     if query is None or key is None:
         raise TraceError(f"a pair has a query and a key; got query {query}, key {key}; set both, or both to None")
-    counts = len(trace.query_tokens(stream)), len(trace.key_tokens(stream))
     positions = _whole("query", query), _whole("key", key)
-    for name, position, count in zip(("query", "key"), positions, counts, strict=True):
-        if not 0 <= position < count:
-            raise ShapeError(f"the {stream} has no {name} {position}; choose 0 to {count - 1}")
+    check_pair(trace, stream, *positions)
     return positions
 
 
