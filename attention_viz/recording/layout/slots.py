@@ -132,7 +132,10 @@ def slot_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
         queries, keys = measured[number]
         # Queries of a target; and a tower's own positions, which nothing moves if its weights are near 0.
         writes = "decoder_input_ids" in inputs and any("decoder" in part for part in pattern.split("."))
-        if writes or (in_tower(pattern) and len(queries) == len(keys)):
+        # LXMERT's modules attend from words to patches, and from patches to words.
+        calls = (call for call, own in zip(recorded.calls, patterns, strict=True) if own == pattern)
+        shapes = {call.attention.shape[1:] for call in calls}
+        if writes or len(shapes) > 1 or (in_tower(pattern) and len(queries) == len(keys)):
             continue
         unit = _unit(runner.model.config, pattern)
         own = _continued(pattern, queries, keys, found, length) or _named(queries, keys, unit, reads_more=reads_more)
@@ -150,15 +153,10 @@ def slot_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
     for stream, own in found.values():
         if axes.setdefault(stream, own) != own:
             raise UnsupportedModel(
-                f"{type(runner.model).__name__} has learned queries of several kinds in its {stream}, "
-                f"{_told(axes[stream])} and {_told(own)}; use a model with one kind"
+                f"{type(runner.model).__name__} has several sets of learned queries in its {stream}, of "
+                f"{axes[stream].queries.slots} and {own.queries.slots}; use a model with one set"
             )
     return SlotStreams(names, axes)
-
-
-def _told(axes: Axes) -> str:
-    """Return the axes' slots in words."""
-    return f"{axes.queries.slots} × {axes.keys.slots or axes.keys.rest}"
 
 
 def _check_order(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass", number: int, axes: Axes) -> None:

@@ -16,6 +16,8 @@ from transformers import (
     DetrModel,
     LlamaConfig,
     LlamaForCausalLM,
+    LxmertConfig,
+    LxmertModel,
     PerceiverConfig,
     PerceiverForMaskedLM,
     ResNetConfig,
@@ -242,3 +244,28 @@ def test_a_text_after_virtual_tokens_is_where_its_keys_move(kind: str) -> None:
         far = (after.attention(0).key - before.attention(0).key).abs().amax(dim=(0, 2))
         (moved,) = (far > 1e-5).nonzero()[:, 0].tolist()
         assert after.key_tokens().labels[moved] == "50"
+
+
+def test_a_module_that_attends_both_ways_has_a_stream_for_each() -> None:
+    """LXMERT's layers use one module from words to patches and from patches to words."""
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 4, "vocab_size": 60}
+    layers = {"l_layers": 1, "x_layers": 2, "r_layers": 1, "visual_feat_dim": 12}
+    model = LxmertModel(LxmertConfig(**sizes, **layers, attn_implementation="eager")).eval()
+    inputs = {
+        "input_ids": IDS,
+        "attention_mask": torch.ones_like(IDS),
+        "visual_feats": torch.randn(1, 5, 12),
+        "visual_pos": torch.rand(1, 5, 4),
+    }
+    trace = av.wrap(model, inputs=inputs).trace(inputs)
+    assert trace.fidelity.ok
+    with torch.no_grad():
+        given = model(**inputs, output_attentions=True)
+    theirs = given.cross_encoder_attentions
+    ours = [layer.attention.weights for stream in trace.streams for layer in trace.layers[stream]]
+    for one in theirs:
+        assert any(one[0].shape == own.shape and torch.allclose(one[0], own, atol=1e-5) for own in ours)
+    assert {layer.attention.shape[1:] for stream in trace.streams for layer in trace.layers[stream]} == {
+        (9, 9), (5, 5), (9, 5), (5, 9)
+    }  # fmt: skip
