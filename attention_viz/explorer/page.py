@@ -20,7 +20,7 @@ from attention_viz.explorer.mixers import mixer_cells, pictures_of
 from attention_viz.explorer.payload import Choice, is_long, pack
 from attention_viz.explorer.source import embed_source, page_source, style_sheet
 from attention_viz.explorer.widgets.head_selection import check_head
-from attention_viz.explorer.widgets.selection import Selection, checked
+from attention_viz.explorer.widgets.selection import Selecting, Selection, checked
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.files.whole_file import write_whole
@@ -108,7 +108,7 @@ class Opening:
     progress: Progress | None = None
 
 
-class Explorer:
+class Explorer(Selecting):
     """An interactive view of a trace; notebooks display it.
 
     Attributes:
@@ -135,18 +135,6 @@ class Explorer:
         chosen = self.selection
         pair = "" if chosen["query"] is None else f", query {chosen['query']}, key {chosen['key']}"
         return f"<Explorer of {self.title!r}: {chosen['stream']}, layer {chosen['layer']}, head {chosen['head']}{pair}>"
-
-    def on_select(self, function: "Callable[[Selection], object]", *, remove: bool = False) -> None:
-        """Call a function with each new selection, of the reader's or of Python's; one call at a time.
-
-        Args:
-            function: takes the selection.
-            remove: whether to stop calling it.
-        """
-        if remove:
-            self._listeners.remove(function)
-        else:
-            self._listeners.append(function)
 
     @property
     def payload(self) -> bytes:

@@ -10,7 +10,7 @@ from attention_viz.explorer.widgets.head_selection import check_head, check_pair
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["NAMES", "HeadWidget", "MaskWidget", "Selection", "checked"]
+__all__ = ["NAMES", "HeadWidget", "MaskWidget", "Selecting", "Selection", "checked"]
 
 NAMES = ("stream", "layer", "head", "query", "key")
 
@@ -21,6 +21,24 @@ class Selection(dict[str, Any]):
     def __setitem__(self, name: str, value: object) -> None:
         """Refuse to change one value in place."""
         raise TypeError(f"a selection doesn't change in place; assign another: explorer.selection = {{{name!r}: …}}")
+
+
+class Selecting:
+    """Something with a selection, which calls functions with each new one."""
+
+    _listeners: list[Callable[[Selection], object]]
+
+    def on_select(self, function: Callable[[Selection], object], *, remove: bool = False) -> None:
+        """Call a function with each new selection, of the reader's or of Python's; one call at a time.
+
+        Args:
+            function: takes the selection.
+            remove: whether to stop calling it.
+        """
+        if remove:
+            self._listeners.remove(function)
+        else:
+            self._listeners.append(function)
 
 
 class HeadWidget(Protocol):

@@ -11,7 +11,7 @@ import anywidget
 import traitlets
 
 from attention_viz.explorer.widgets.code import LOADER, WidgetCode
-from attention_viz.explorer.widgets.selection import Selection, checked
+from attention_viz.explorer.widgets.selection import Selecting, Selection, checked
 from attention_viz.views.export.svg import heatmap_svg
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class NotebookWidget(anywidget.AnyWidget):
         return {"text/html": _SAVED.format(name=self._saved, alt=html.escape(words), picture=coded)}
 
 
-class SelectingWidget(NotebookWidget):
+class SelectingWidget(Selecting, NotebookWidget):
     """A widget of one trace, with a head and a pair that Python and the reader choose."""
 
     _data = traitlets.Bytes().tag(sync=True)
@@ -133,18 +133,6 @@ class SelectingWidget(NotebookWidget):
         self._trace, self._chosen = trace, selection
         self._listeners = list[Callable[[Selection], object]]()
         super().__init__(code, theme, selection=selection)
-
-    def on_select(self, function: Callable[[Selection], object], *, remove: bool = False) -> None:
-        """Call a function with each new selection, of the reader's or of Python's; one call at a time.
-
-        Args:
-            function: takes the selection.
-            remove: whether to stop calling it.
-        """
-        if remove:
-            self._listeners.remove(function)
-        else:
-            self._listeners.append(function)
 
     def saved_picture(self) -> tuple[str, str]:
         """Return the chosen head as an SVG document, and its name."""
