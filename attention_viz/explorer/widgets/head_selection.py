@@ -96,7 +96,7 @@ def checked(trace: "Trace", one: Selection) -> Selection:
 
 
 def check_head(stream: str, layer: int, head: int, heads: int) -> None:
-    """Refuse a head that a layer of so many doesn't have."""
+    """Refuse a head that the layer doesn't have; `heads` is how many it has."""
     if not 0 <= head < heads:
         raise ShapeError(f"layer {layer} of the {stream} has no head {head}; choose 0 to {heads - 1}")
 
