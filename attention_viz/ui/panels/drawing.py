@@ -2,6 +2,7 @@
 
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
+from importlib import resources
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -15,10 +16,9 @@ from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.panels.running import MOST_ROWS, PanelOutcome, panels, run_panel
-from attention_viz.ui.parts.layout import theme_name
+from attention_viz.ui.parts.layout import colour_rules, theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.selection import pair_of
-from attention_viz.views.style.theme import palette
 from attention_viz.views.style.wording import shortened
 
 # In seconds: how often a page looks whether a panel is there, and how long a run waits for a quick one.
@@ -27,7 +27,8 @@ _LONGEST_NAME, _LONGEST_ERROR, _HEIGHT = 80, 300, 360
 # No scripts, forms, windows or requests: only what the HTML itself brings.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"
 
-_frame = widgets.component("panel", "<div></div>\n", ":host { display: block; }\n", script("page/panel.js"))
+_frame = widgets.component("panel", "<div></div>\n", js=script("page/panel.js"))
+_CSS = resources.files("attention_viz.ui.panels").joinpath("panel.css").read_text("utf-8")
 
 
 @dataclass
@@ -102,7 +103,6 @@ def _draw(number: int, panel: EntryPoint, shown: Any) -> None:
 
 def _page(html: str) -> str:
     """Return a panel's HTML below its policy, in the page's colours; its links open nothing."""
-    colours = palette(theme_name())
-    style = f"body {{ margin: 0; font: 14px/1.5 sans-serif; color: {colours.ink}; background: {colours.background}; }}"
     head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+    style = colour_rules(theme_name()) + _CSS
     return f'<!DOCTYPE html><html><head>{head}<base target="_blank"><style>{style}</style></head><body>{html}'

@@ -38,10 +38,11 @@ def style_sheet(page: str, theme: ThemeName) -> str:
     ui, kinds = resources.files("attention_viz.ui"), ("", "-dark") if theme == "dark" else ("",)
     places = {"layout": ui.joinpath("parts"), "page": ui.joinpath("pages", page)}
     files = [folder.joinpath(f"{name}{kind}.css") for name, folder in places.items() for kind in kinds]
-    return _colours(theme) + "\n".join(file.read_text("utf-8") for file in files if file.is_file())
+    return colour_rules(theme) + "\n".join(file.read_text("utf-8") for file in files if file.is_file())
 
 
-def _colours(theme: ThemeName) -> str:
+def colour_rules(theme: ThemeName) -> str:
+    """Return the palette as CSS variables."""
     colours = palette(theme)
     values = {field.name.replace("_", "-"): getattr(colours, field.name) for field in fields(colours)}
     declared = [f"--av-{name}: {value};" for name, value in (*values.items(), ("monospace", MONOSPACE))]
