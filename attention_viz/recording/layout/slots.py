@@ -116,7 +116,7 @@ def slot_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
         if (own := reader.named(part, *sides[parts.index(part)], found)) is not None:
             found[part] = own
     _check_words(runner, inputs, recorded, {parts.index(part): axes for part, (_, axes) in found.items()})
-    names, axes = _numbered(type(runner.model).__name__, found)
+    names, axes = numbered(type(runner.model).__name__, found)
     for part in dict.fromkeys(parts):
         kinds = [side.alone.kinds for side in sides[parts.index(part)]]
         if part not in names and reader.length and kinds == [(SEEN,), (SEEN,)] and not in_tower(part[0]):
@@ -124,7 +124,7 @@ def slot_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
     return SlotStreams(tuple(names.get(part, "") for part in parts), axes)
 
 
-def _numbered(family: str, found: Mapping[_Part, tuple[str, Axes]]) -> tuple[dict[_Part, str], dict[str, Axes]]:
+def numbered(family: str, found: Mapping[_Part, tuple[str, Axes]]) -> tuple[dict[_Part, str], dict[str, Axes]]:
     """Number streams of one kind whose positions differ: "pooling", "pooling 2"; return names and axes."""
     names, axes, firsts = dict[_Part, str](), dict[str, Axes](), dict[str, _Part]()
     for part, (kind, own) in found.items():
@@ -144,7 +144,7 @@ def _numbered(family: str, found: Mapping[_Part, tuple[str, Axes]]) -> tuple[dic
 
 @dataclass(frozen=True)
 class _Reader:
-    """What the rules need to know of a model and its inputs.
+    """A model's facts for the rules.
 
     Attributes:
         asks: the number of object queries; 0 without.
@@ -209,7 +209,7 @@ class _Reader:
 
 
 def _again(side: Side, axis: Axis) -> Axis | None:
-    """Return the axis of a side whose rows are an axis's slots, with or without what is beside them there."""
+    """Return the axis of a side whose rows are an axis's slots, with or without the others there."""
     found = _axis(side.alone, axis.unit)
     return found if found in (axis, Axis(axis.unit, before=axis.slots)) else None
 

@@ -127,12 +127,12 @@ def test_a_latent_has_the_number_of_its_row_in_the_model(at: int) -> None:
 
 
 def trades(one: int, other: int) -> Any:
-    """A hook that swaps two rows of a module's output."""
+    """A hook that swaps two rows of a module's first output."""
 
-    def swap(_module: nn.Module, _args: object, output: Tensor) -> Tensor:
-        rows = list(range(output.shape[1]))
+    def swap(_module: nn.Module, _args: object, output: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        rows = list(range(output[0].shape[1]))
         rows[one], rows[other] = rows[other], rows[one]
-        return output[:, rows]
+        return (output[0][:, rows], *output[1:])
 
     return swap
 
@@ -141,9 +141,7 @@ def trades(one: int, other: int) -> Any:
 def test_swapped_words_are_refused(pair: tuple[int, int]) -> None:
     """Changing the first and the last word alone would miss the second pair."""
     model = perceiver()
-    model.perceiver.input_preprocessor.register_forward_hook(
-        lambda module, args, output: (trades(*pair)(module, args, output[0]), *output[1:])
-    )
+    model.perceiver.input_preprocessor.register_forward_hook(trades(*pair))
     with pytest.raises(UnsupportedModel, match="can't match positions to words"):
         av.wrap(model)
 
@@ -198,9 +196,9 @@ def parts() -> Iterator[tuple[tuple[str, int, int], tuple[str, Axes]]]:
 
 
 def test_sets_in_other_parts_of_a_model_have_streams_of_their_own() -> None:
-    names, axes = layout._numbered("Model", dict(parts()))
+    names, axes = layout.numbered("Model", dict(parts()))
     assert list(names.values()) == ["pooling", "pooling", "pooling 2"]
     assert set(axes) == {"pooling", "pooling 2"}
     many = {(f"part{number}.attn", 4, 9): ("pooling", Axes(Axis(before=4), Axis(rest=SEEN))) for number in range(10)}
     with pytest.raises(UnsupportedModel, match="more sets of positions than can be named"):
-        layout._numbered("Model", many)
+        layout.numbered("Model", many)
