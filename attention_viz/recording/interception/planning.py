@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.edits.kinds.masks import Block
-from attention_viz.errors import UnsupportedModel
+from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.operation.kernel import BOUNDS
 from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.copied import copied
@@ -142,8 +142,15 @@ def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: S
 
     batch = Batch(places=places, rows=len(rows), compute_rows=keep_weights)
     settings = {"use_cache": False} if "use_cache" in runner.named else {}
-    with runner.hearing(batch):
-        outputs = outputs_of(runner.model(**together, **settings))
+    try:
+        with runner.hearing(batch):
+            outputs = outputs_of(runner.model(**together, **settings))
+    except AttentionVizError:
+        raise
+    except Exception:
+        if runner.run_own(together) is None:
+            return  # its own code takes no batch, so that none is ever run
+        raise
     for row, one in enumerate(alone):
         found.add(_alone(outputs, row, one.output[:]), one.output[:])
         for weights, call in zip(heard, one.calls, strict=True):

@@ -233,9 +233,9 @@ def _crossing(queries: Side, keys: Side, unit: Unit) -> tuple[str, Axes] | None:
     seen = _axis(keys.found, unit)
     if bool(queries.found.text.all()) and not bool(keys.found.text.any()) and seen is not None and seen.rest == SEEN:
         return "cross", Axes(Axis(rest=TEXT), seen)
-    if queries.alone.kinds == (SEEN,) and keys.alone.kinds == (TEXT,):
-        if bool(queries.alone.seen.all()) and bool(keys.alone.text.all()):
-            return "cross", Axes(Axis(rest=SEEN), Axis(rest=TEXT))
+    # A class token among the queries comes from nothing.
+    if queries.alone.kinds == (SEEN,) and keys.alone.kinds == (TEXT,) and bool(keys.alone.text.all()):
+        return "cross", Axes(Axis(rest=SEEN), Axis(rest=TEXT))
     return None
 
 
