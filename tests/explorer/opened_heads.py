@@ -56,7 +56,8 @@ def _opened(
     tokens = Tokens.of_ids(range(count))
     matrix = _numbers(call.shape[0] * call.value.shape[-1], 200)
     joined = call.output.transpose(0, 1).flatten(1) @ matrix
-    layer = Layer(call, "0", _numbers(count, 200), joined, call.query * 0.5, call.key * 0.5, bias_parts=parts, picking=picking)
+    around = call.query * 0.5, call.key * 0.5
+    layer = Layer(call, "0", _numbers(count, 200), joined, *around, bias_parts=parts, picking=picking)
     axis, measured = {"decoder": tokens}, Fidelity(0.0, 0.0, 1e-5, "nothing")
     trace = Trace({"decoder": (layer,)}, axis, axis, torch.zeros(count, 2), Provenance("made for a test"), measured)
     return open_head(trace, 0, head, projections={"output": Projection(matrix)} if knows else {})
