@@ -171,7 +171,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "qwen3_omni_moe_thinker": {"vision_start_token_id": 4},
     "qwen4_exp": {"text_config": {"indexer_n_heads": 2, "indexer_kv_heads": 1, "indexer_head_dim": 8,
                                   "indexer_budget": 8, "indexer_compress_ratio": 4}},
-    "sam": {"vision_config": _SAM, "prompt_encoder_config": _PROMPTED, "mask_decoder_config": _DECODED},
+    "sam": {"vision_config": {**_SAM, "initializer_range": 0.02}, "prompt_encoder_config": _PROMPTED, "mask_decoder_config": _DECODED},
     "sam3": {"vision_config": {"fpn_hidden_size": 32}},
     "sam3_lite_text": {"vision_config": {"fpn_hidden_size": 32}},
     "sam3_tracker": {"vision_config": {"fpn_hidden_size": 32, "backbone_feature_sizes": [[16, 16], [8, 8], [4, 4]]},
