@@ -1,4 +1,4 @@
-"""Finds the part of the input behind each query and key: all of it, or one word, is changed, and rows move.
+"""Finds the origin of each query and key: all of the input, or one word of it, is changed, and rows move.
 
 In a second set of runs each position keeps to itself, so that rows move by their own part of the input alone.
 """
@@ -64,7 +64,7 @@ class Side:
 
 
 class KeepApart(Recorder):
-    """Gives each position its own query for an output, so that it gets nothing of the others."""
+    """Records a run that gives each position its own query, and so nothing of the others."""
 
     def _output(self, call: Call) -> Tensor:
         query, width = call.attention.query, call.attention.value.shape[-1]
@@ -74,7 +74,7 @@ class KeepApart(Recorder):
 
 
 def calls_apart(runner: "Runner", inputs: Mapping[str, Tensor]) -> tuple[Call, ...]:
-    """Run with each position kept to itself; return the calls."""
+    """Return the calls of a run that keeps each position to itself."""
     recorder = KeepApart()
     with runner.hearing(recorder):
         runner.model(**(runner.settings | dict(inputs)))
@@ -82,7 +82,7 @@ def calls_apart(runner: "Runner", inputs: Mapping[str, Tensor]) -> tuple[Call, .
 
 
 def sides_of(runner: "Runner", inputs: Mapping[str, Tensor], calls: Sequence[Call]) -> list[tuple[Side, Side]]:
-    """Find the kinds of input that move each call's queries and keys.
+    """Return the origins of each call's queries and keys.
 
     Args:
         calls: those of these inputs.

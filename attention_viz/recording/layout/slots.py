@@ -144,7 +144,7 @@ def numbered(family: str, found: Mapping[_Part, tuple[str, Axes]]) -> tuple[dict
 
 @dataclass(frozen=True)
 class _Reader:
-    """A model's facts for the rules.
+    """Facts of a model and its inputs, for the rules.
 
     Attributes:
         asks: the number of object queries; 0 without.
@@ -209,7 +209,7 @@ class _Reader:
 
 
 def _again(side: Side, axis: Axis) -> Axis | None:
-    """Return the axis of a side whose rows are an axis's slots, with or without the others there."""
+    """Return the axis of a side whose rows are an axis's slots, with or without others beside them."""
     found = _axis(side.alone, axis.unit)
     return found if found in (axis, Axis(axis.unit, before=axis.slots)) else None
 
