@@ -184,7 +184,7 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
     except UnsupportedModel as error:
         if beside is not None:
             return beside
-        raise (error if isinstance(refusal, _ElsewhereError) else refusal) from None
+        raise _steady(runner, inputs, error if isinstance(refusal, _ElsewhereError) else refusal) from None
     if plan.is_own:
         planned = replace(runner, switch=replace(runner.switch, plan=plan))
         try:
@@ -201,6 +201,17 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
     if beside is None:
         raise refusal
     return beside
+
+
+def _steady(runner: Runner, inputs: Mapping[str, Tensor], refusal: UnsupportedModel) -> UnsupportedModel:
+    """Return a refusal, or the better reason if two runs of the model itself differ."""
+    one, other = runner.run_own(inputs), runner.run_own(inputs)
+    if one is None or other is None or (one.shape == other.shape and torch.allclose(one, other, 1e-3, 1e-3)):
+        return refusal
+    return UnsupportedModel(
+        f"two runs of {family_of(runner.model)} differ on the same input, so it draws random numbers, such as for the "
+        "order of its patches; use a model whose runs agree"
+    )
 
 
 def _is_unused(runner: Runner, inputs: Mapping[str, Tensor], anatomy: Anatomy) -> bool:

@@ -17,7 +17,7 @@ from attention_viz.recording.layout.slots import Axes, Axis
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.tokens import Tokens
 from scripts.seen.building import tiny_seen
-from scripts.tiny import Family
+from scripts.tiny import Family, scaled
 from tests.recording.layout.test_slot_families import IDS, handed_out, perceiver
 from tests.recording.layout.test_slots import NEAR, PIXELS, sharp
 
@@ -202,3 +202,37 @@ def test_sets_in_other_parts_of_a_model_have_streams_of_their_own() -> None:
     many = {(f"part{number}.attn", 4, 9): ("pooling", Axes(Axis(before=4), Axis(rest=SEEN))) for number in range(10)}
     with pytest.raises(UnsupportedModel, match="more sets of positions than can be named"):
         layout.numbered("Model", many)
+
+
+def test_a_text_and_an_image_that_read_each_other_are_named_by_what_they_read() -> None:
+    model = scaled(tiny("bridgetower", "BridgeTowerModel"), 2)
+    inputs = {"pixel_values": PIXELS, "input_ids": WORDS, "attention_mask": torch.ones_like(WORDS)}
+    trace = av.wrap(model, inputs=inputs).trace(inputs)
+    words = tuple(map(str, WORDS[0].tolist()))
+    assert trace.query_tokens("cross").labels == trace.key_tokens("cross 2").labels == words
+    assert trace.key_tokens("cross").labels[:3] == ("[CLS]", "0,0", "0,1")
+    assert len(trace.query_tokens("cross 2")) == 17
+    for number, (text, image) in enumerate(
+        zip(model.cross_modal_text_layers, model.cross_modal_image_layers, strict=True)
+    ):
+        for stream, layer in (("cross", text), ("cross 2", image)):
+            theirs = handed_out(layer.crossattention.self, lambda: model(**inputs))
+            torch.testing.assert_close(trace.attention(number, stream).weights, theirs, **NEAR)
+
+
+def test_a_model_that_takes_no_batch_opens() -> None:
+    """TVP's own code fails on two rows, so its attention is proven on one."""
+    model = tiny("tvp", "TvpModel")
+    inputs = {"pixel_values": torch.rand(1, 4, 3, 64, 64), "input_ids": WORDS, "attention_mask": torch.ones_like(WORDS)}
+    trace = av.wrap(model, inputs=inputs).trace(inputs)
+    assert trace.fidelity.ok
+    with torch.no_grad():
+        theirs = model(**inputs, output_attentions=True).attentions
+    for number, one in enumerate(theirs):
+        torch.testing.assert_close(trace.attention(number).weights, one[0], **NEAR)
+
+
+def test_a_model_whose_runs_differ_is_refused_by_name() -> None:
+    inputs = {"pixel_values": PIXELS, "input_ids": WORDS, "attention_mask": torch.ones_like(WORDS)}
+    with pytest.raises(UnsupportedModel, match=r"two runs of vilt .* differ on the same input"):
+        av.wrap(tiny("vilt", "ViltModel"), inputs=inputs)

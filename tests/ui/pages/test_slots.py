@@ -12,6 +12,7 @@ import attention_viz as av
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import Settings
+from attention_viz.trace.kind import CROSSING_STREAMS
 from attention_viz.trace.trace import Trace
 from tests.recording.layout.test_slot_families import detr
 from tests.recording.layout.test_slots import sharp
@@ -74,4 +75,11 @@ def test_explore_shows_it(name: str, stream: str, folders: Path, screen: Screen,
 @pytest.mark.parametrize(("name", "stream"), STREAMS)
 def test_a_page_shows_it_or_says_why_not(page: str, name: str, stream: str, folders: Path, screen: Screen) -> None:
     screen.open(address(folders, page, name, stream))
-    print(page, name, stream, screen.alerts)
+    why = screen.alerts
+    if page == "why":
+        assert all(one.startswith("Can't decompose") for one in why)
+        return
+    assert not why
+    if page == "masks":
+        locked = screen.channel("masks-board")["locked"]
+        assert bool(locked) == (stream in CROSSING_STREAMS) and "two texts" not in locked
