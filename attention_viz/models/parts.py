@@ -59,7 +59,7 @@ class ModelParts:
         example = None if reader is None else reader.example()
         runner, anatomy = probe(Runner.of(hf_model), limit, None if example is None else example.tensors)
         if limit is not None and reader is None:
-            limit -= max((one.keys.slots for name, one in anatomy.axes.items() if name not in SLOT_STREAMS), default=0)
+            limit -= max((one.keys.before for name, one in anatomy.axes.items() if name not in SLOT_STREAMS), default=0)
         laid_out = None if reader is None else laid_out_of(reader, runner, anatomy)
         provenance = replace(
             provenance,

@@ -270,7 +270,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     if SEEN & {*inputs}:
         # An image's positions may come before the words, in the output, too.
         count = max(count, calls[-1].attention.shape[-2]) if count else 0
-    count += max((one.queries.slots for stream, one in axes.items() if stream not in SLOT_STREAMS), default=0)
+    count += max((one.queries.before for stream, one in axes.items() if stream not in SLOT_STREAMS), default=0)
     anatomy = Anatomy(
         streams,
         tuple(call.module for call in calls),
@@ -304,9 +304,11 @@ def _streams(
         return streams_by_tower(runner.model, calls, inputs, slots.names), slots.axes
     if not calls:
         return (), {}
+    sparse = {site.kind: site.axes for site in runner.switch.plan.sparse}
+    own = next((one for one in sparse.values() if one is not None), None)
     if runner.answers:
-        return _pair(family, calls, *lengths), {}
-    slots = _slots(runner, inputs, recorded)
+        return _pair(family, calls, lengths, own), {} if own is None else {"encoder": own}
+    slots = _slots(runner, inputs, recorded) if own is None else SlotStreams(("",) * len(calls), {WORDS: own})
     return _alone(family, calls, lengths[0], slots)
 
 
@@ -338,7 +340,7 @@ def _alone(
     """Return "decoder" for all calls between words if none attends ahead, else "encoder"; and the streams of slots."""
     words = [call for call, name in zip(calls, slots.names, strict=True) if name in ("", WORDS)]
     added = slots.axes.get(WORDS)
-    rows, columns = (0, 0) if added is None else (added.queries.slots, added.keys.slots)
+    rows, columns = (0, 0) if added is None else (added.queries.slots_of(count), added.keys.slots_of(count))
     for call in words:
         _check_shape(family, call, ((count + rows, count + columns),))
     closed = [looks_back(call) for call in words]
@@ -349,9 +351,11 @@ def _alone(
     return tuple(own if name in ("", WORDS) else name for name in slots.names), axes
 
 
-def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[str, ...]:
-    """Return an encoder–decoder's streams, by the lengths of queries and keys."""
-    kinds = {(count, count): "encoder", (target, target): "decoder", (target, count): "cross"}
+def _pair(family: str, calls: Sequence[Call], lengths: tuple[int, int], added: Axes | None) -> tuple[str, ...]:
+    """Return an encoder–decoder's streams, by the lengths of queries and keys; an encoder's may have slots."""
+    count, target = lengths
+    own = (0, 0) if added is None else (added.queries.slots_of(count), added.keys.slots_of(count))
+    kinds = {(count + own[0], count + own[1]): "encoder", (target, target): "decoder", (target, count): "cross"}
     for call in calls:
         _check_shape(family, call, tuple(kinds))
     streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)

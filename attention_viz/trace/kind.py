@@ -123,6 +123,8 @@ class Unit(StrEnum):
     GROUP = "group", "groups", "group", "groups", None, ()
     OBJECT = "object query", "object queries", "object query", "object queries", None, (), "query"
     OUTPUT = "output query", "output queries", "output query", "output queries", None, (), "output"
+    GLOBAL = "global token", "global tokens", "global token", "global tokens", None, (), "global"
+    BLOCK = "block", "blocks", "block", "blocks", None, ()
     VIRTUAL = "virtual token", "virtual tokens", "virtual token", "virtual tokens", None, (), "virtual"
 
     plural: str

@@ -50,7 +50,7 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None =
         dense = twin
         try:
             with sparse.naming():
-                sites = sparse.sites(twin, longer)
+                sites = sparse.sites(twin, longer, (inputs, _padded(inputs)))
                 twin = replace(twin, plan=InterceptionPlan(sparse=sites))
                 plan = replace(_proved(twin, inputs), sparse=sites)
                 check_rest(twin, inputs)

@@ -17,7 +17,7 @@ from attention_viz.inputs.media.beside import marks_in
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.towers import in_tower
 from attention_viz.trace.kind import Unit
-from attention_viz.trace.slots import joined_tokens, slot_tokens
+from attention_viz.trace.slots import block_tokens, joined_tokens, slot_tokens
 from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -35,17 +35,23 @@ class Axis:
     Attributes:
         before: how many slots come first; `after` as many last.
         rest: what moves the others: "text", "seen", or "" if there are none.
+        per: the text's tokens per slot, in order, if slots sum them; these come last.
     """
 
     unit: Unit = Unit.LATENT
     before: int = 0
     after: int = 0
     rest: str = ""
+    per: int = 0
 
     @property
     def slots(self) -> int:
         """The number of slots."""
         return self.before + self.after
+
+    def slots_of(self, text: int) -> int:
+        """Return the number of slots beside a text of some tokens."""
+        return text // self.per if self.per else self.slots
 
     def tokens(self, count: int, rest: Callable[[str, int], Tokens]) -> Tokens:
         """Return the tokens of `count` positions; `rest` returns those of a kind that aren't slots."""
@@ -68,8 +74,11 @@ class Axes:
 
     def of_text(self, tokens: Tokens) -> tuple[Tokens, Tokens]:
         """Return the tokens of rows and columns for a text's."""
+        count = len(tokens)
         rows, columns = (
-            axis.tokens(axis.slots + (len(tokens) if axis.rest else 0), lambda _kind, _count: tokens)
+            joined_tokens(tokens, block_tokens(axis.per, count))
+            if axis.per
+            else axis.tokens(axis.slots + (count if axis.rest else 0), lambda _kind, _count: tokens)
             for axis in (self.queries, self.keys)
         )
         return rows, columns

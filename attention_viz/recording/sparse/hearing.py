@@ -32,7 +32,7 @@ def sparse_turns(model: nn.Module, sites: Sequence[SparseSite], take: Take) -> G
     """Take each turn of a model's modules with sparse attention in this thread."""
     thread, count = threading.get_ident(), [0]
     parameters = frozenset(memory_of(one) for one in model.parameters())
-    of_module = {module: site for site in sites for module in site.of(model)}
+    of_module = {module: (site, number) for site in sites for number, module in enumerate(site.of(model))}
 
     def begin(_model: nn.Module, _inputs: object, named: Mapping[str, Any]) -> None:
         ids = named.get("input_ids", named.get("inputs_embeds"))
@@ -49,7 +49,8 @@ def sparse_turns(model: nn.Module, sites: Sequence[SparseSite], take: Take) -> G
         if threading.get_ident() != thread or rerunning.get():
             return None
         try:
-            return take(Turn(module, inputs, named, of_module[module], parameters), count[0])
+            site, number = of_module[module]
+            return take(Turn(module, inputs, named, site, parameters, number), count[0])
         finally:
             _inside.set(False)
 

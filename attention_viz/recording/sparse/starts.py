@@ -1,0 +1,151 @@
+"""Finds where the text's tokens are among the rows that a sparse module reads, and which slots are beside them."""
+
+import contextlib
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor, nn
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.hooks import hooked
+from attention_viz.recording.layout.slots import TEXT, Axes, Axis
+from attention_viz.recording.sparse.hearing import sparse_turns
+from attention_viz.recording.sparse.positions import NONE, Positions, changed_rows, origins
+from attention_viz.recording.sparse.reading import found_in
+from attention_viz.recording.sparse.turn import SparseSite, Turn
+from attention_viz.recording.twin import Twin
+from attention_viz.trace.kind import Unit
+
+_Place = tuple[type[nn.Module], int]
+
+
+def placed(twin: Twin, several: Sequence[Mapping[str, Tensor]], sites: Sequence[SparseSite]) -> list[SparseSite]:
+    """Return the sites with the row of the text's first token per module, the same for several texts."""
+    found = [_starts(twin, inputs, sites) for inputs in several]
+    if any(one != found[0] for one in found):
+        raise UnsupportedModel("its tokens begin at another row of its states for another text")
+    return [
+        replace(site, starts=tuple(found[0].get((site.kind, number), 0) for number in range(len(site.of(twin.model)))))
+        for site in sites
+    ]
+
+
+@dataclass(eq=False)
+class _HeldTurns:
+    """Repeats the outputs of a run's sparse turns, so that a row of states depends on its own token alone."""
+
+    outputs: list[object] = field(default_factory=list[object])
+    states: list[list[Tensor]] = field(default_factory=list[list[Tensor]])
+    places: list[_Place] = field(default_factory=list[_Place])
+    heard: list[list[Tensor]] = field(default_factory=list[list[Tensor]])
+
+    def first(self, turn: Turn, _count: int) -> None:
+        """Keep a turn."""
+        self.outputs.append(turn.run().output)
+        self.states.append([one.clone() for one in turn.rows])
+        self.places.append((turn.site.kind, turn.number))
+
+    def again(self, turn: Turn, _count: int) -> object:
+        """Keep a turn's states, and repeat its output."""
+        self.heard.append([one.clone() for one in turn.rows])
+        return self.outputs[len(self.heard) - 1]
+
+
+def _starts(twin: Twin, inputs: Mapping[str, Tensor], sites: Sequence[SparseSite]) -> dict[_Place, int]:
+    """Return the row of the first token that each module reads, and prove that the others follow in order."""
+    ids, turns = inputs["input_ids"], _HeldTurns()
+    with sparse_turns(twin.model, sites, turns.first):
+        _ = twin.run(inputs, "eager")
+
+    def changed(tokens: Bool[Tensor, "token"]) -> list[Tensor]:
+        turns.heard = []
+        with sparse_turns(twin.model, sites, turns.again), _other_words(twin.model, ids, tokens):
+            _ = twin.run(inputs, "eager")
+        pairs = zip(turns.states, turns.heard, strict=True)
+        return [changed_rows(*both) for one in pairs for both in zip(*one, strict=True)]
+
+    rows, found = iter(origins(ids.shape[1], changed)), dict[_Place, int]()
+    for place, states in zip(turns.places, turns.states, strict=True):
+        own, *others = [next(rows) for _ in states]
+        start = _first(own, ids.shape[1])
+        if start is None or any(bool((one != NONE).any()) for one in others) or found.setdefault(place, start) != start:
+            raise UnsupportedModel(f"{place[0].__name__} reads states that aren't the text's tokens in order")
+    return found
+
+
+def _first(rows: Int[Tensor, "row"], count: int) -> int | None:
+    """Return the row of the first token; None if the rows aren't all tokens in order, between rows of none."""
+    start = int((rows >= 0).long().argmax())
+    here = torch.full_like(rows, NONE)
+    here[start : start + count] = torch.arange(count)[: len(rows) - start]
+    return start if torch.equal(here, rows) else None
+
+
+@contextlib.contextmanager
+def _other_words(model: nn.Module, ids: Tensor, tokens: Bool[Tensor, "token"]) -> Generator[None]:
+    """Add noise to the embeddings of some tokens; the model may pad a text behind."""
+    chance, count = torch.Generator().manual_seed(0), ids.shape[1]
+
+    def disturb(_module: nn.Module, inputs: tuple[Any, ...], _named: object, output: Tensor) -> Tensor | None:
+        own = inputs[0] if inputs else None
+        if not isinstance(own, Tensor) or own.ndim != 2 or not torch.equal(own[:, :count], ids):
+            return None
+        noise = torch.randn(output[:, :count].shape, generator=chance).to(output) * (1 + output[:, :count].abs())
+        some = torch.where(tokens[:, None].to(output.device), noise, 0)
+        return torch.cat([output[:, :count] + some, output[:, count:]], 1)
+
+    tables = [module for module in model.modules() if isinstance(module, nn.Embedding)]
+    with hooked(tables, disturb):
+        yield
+
+
+def with_slots(twin: Twin, inputs: Mapping[str, Tensor], sites: Sequence[SparseSite]) -> tuple[SparseSite, ...]:
+    """Return the sites with the kinds of their rows and columns; `inputs` has a text of several blocks."""
+    found = dict[type[nn.Module], Axes | None]()
+
+    def take(turn: Turn, count: int) -> None:
+        if turn.site.kind not in found:
+            *_, shown = found_in(turn, count)
+            found[turn.site.kind] = _axes(turn, shown) if len(shown.keys[1]) else None
+
+    with sparse_turns(twin.model, sites, take):
+        _ = twin.run(inputs, "eager")
+    return tuple(replace(site, axes=found.get(site.kind)) for site in sites)
+
+
+def _axes(turn: Turn, shown: Positions) -> Axes:
+    rows, columns = len(shown.queries[1]), len(shown.keys[1])
+    if shown.summaries:
+        return Axes(Axis(Unit.BLOCK, rest=TEXT), Axis(Unit.BLOCK, rest=TEXT, per=_per(turn, shown)))
+    return Axes(Axis(Unit.GLOBAL, after=rows, rest=TEXT), Axis(Unit.GLOBAL, after=columns, rest=TEXT))
+
+
+def _per(turn: Turn, shown: Positions) -> int:
+    """Return the number of tokens that a slot sums; refuse other slots than sums of blocks in order.
+
+    The last block has the tokens left over, too.
+    """
+    states, *others = turn.rows
+    with torch.enable_grad():
+        states = states.detach().requires_grad_()
+        swap = {id(turn.rows[0]): states}
+        run = replace(
+            turn,
+            inputs=tuple(swap.get(id(one), one) for one in turn.inputs),
+            named={name: swap.get(id(one), one) for name, one in turn.named.items()},
+        ).run()
+        values = next(iter(run.values.values()))[[*shown.keys[1]]]
+        weights = torch.arange(1.0, values.shape[-1] + 1).sin().to(values)
+        slopes = [torch.autograd.grad(one @ weights, states, retain_graph=True)[0] for one in values]
+    members = torch.stack([one[0].abs().sum(-1) > 0 for one in slopes]).cpu()[:, turn.start :]
+    count, slots = len(shown.queries[0]), len(members)
+    per = int(members[0].sum())
+    expected = torch.arange(count).div(max(per, 1), rounding_mode="floor").clamp_max(slots - 1)
+    if slots < 2 or count // max(per, 1) != slots or not torch.equal(members[:, :count].long().argmax(0), expected):
+        raise UnsupportedModel(f"{turn.name} has {slots} slots, but they aren't sums of blocks of the text in order")
+    if others or not bool((members.sum(0)[:count] == 1).all()) or bool(members[:, count:].any()):
+        raise UnsupportedModel(f"{turn.name} has {slots} slots that share tokens")
+    return per
