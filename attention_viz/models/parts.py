@@ -17,6 +17,7 @@ from attention_viz.protocol.facts import ModelFacts
 from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, LaidOut, laid_out_of
 from attention_viz.recording.probe import Anatomy, probe
 from attention_viz.recording.runner import Runner, versions
+from attention_viz.recording.sparse.lengths import full_limit, kept_sparse, whole_blocks
 from attention_viz.recording.stepping import Stepping
 from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.ahead import Progress
@@ -45,6 +46,7 @@ class ModelParts:
     facts: ModelFacts
     reader: Reader | None = None
     laid_out: LaidOut | BesideLaidOut | None = None
+    beyond: "Beyond | None" = None
 
     @classmethod
     def probed(
@@ -55,9 +57,26 @@ class ModelParts:
         reader: Reader | None,
     ) -> "ModelParts":
         """Probe a model with a few tokens, and keep the findings."""
-        limit = token_limit(hf_model, tokenizer)
+        limit, full = token_limit(hf_model, tokenizer), full_limit(hf_model)
+        if full is None or (limit is not None and limit <= full):
+            return cls._probed(hf_model, tokenizer, provenance, reader, limit)
+        limit = whole_blocks(hf_model, limit)
+        beyond = Beyond(full, kept_sparse(hf_model), tokenizer, provenance, limit)
+        short = cls._probed(hf_model, tokenizer, provenance, reader, full)
+        return replace(short, inputs=replace(short.inputs, limit=limit), beyond=beyond)
+
+    @classmethod
+    def _probed(
+        cls,
+        hf_model: "PreTrainedModel",
+        tokenizer: "PreTrainedTokenizerBase | None",
+        provenance: Provenance,
+        reader: Reader | None,
+        limit: int | None,
+        least: int = 0,
+    ) -> "ModelParts":
         example = None if reader is None else reader.example()
-        runner, anatomy = probe(Runner.of(hf_model), limit, None if example is None else example.tensors)
+        runner, anatomy = probe(Runner.of(hf_model), limit, None if example is None else example.tensors, least)
         if limit is not None and reader is None:
             limit -= max((one.keys.before for name, one in anatomy.axes.items() if name not in SLOT_STREAMS), default=0)
         laid_out = None if reader is None else laid_out_of(reader, runner, anatomy)
@@ -75,6 +94,10 @@ class ModelParts:
             reader,
             laid_out,
         )
+
+    def of_length(self, tokens: int) -> "ModelParts":
+        """Return the parts for a text of so many tokens."""
+        return self if self.beyond is None or tokens <= self.beyond.full else self.beyond.parts
 
     @property
     def name(self) -> str:
@@ -116,6 +139,24 @@ class ModelParts:
             self.tracer.runner.inputs(reading.tensors),
         )
         return self.tracer.trace(inputs, lambda _recorded: axes, edits, provenance, keep, progress, cells=cells)
+
+
+@dataclass(frozen=True, eq=False)
+class Beyond:
+    """A model's parts for texts of more than `full` tokens, to which it attends sparsely; probed at the first."""
+
+    full: int
+    model: "PreTrainedModel"
+    tokenizer: "PreTrainedTokenizerBase | None"
+    provenance: Provenance
+    limit: int | None
+
+    @once
+    def parts(self) -> ModelParts:
+        """The parts."""
+        return ModelParts._probed(  # noqa: SLF001
+            self.model, self.tokenizer, self.provenance, None, self.limit, self.full + 1
+        )
 
 
 def _numbers(anatomy: Anatomy) -> Mapping[str, tuple[int, ...]]:

@@ -159,15 +159,18 @@ class Anatomy:
         return tuple(number for number, one in enumerate(self.streams) if one == stream)
 
 
-def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None = None) -> tuple[Runner, Anatomy]:
+def probe(
+    runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None = None, least: int = 0
+) -> tuple[Runner, Anatomy]:
     """Compare a small run with our attention and the model's own, and describe the model.
 
     It uses transformers' attention interface, or else the model's own operations.
 
     Args:
         example: input other than text; see `Reader.example`.
+        least: how many tokens the model needs.
     """
-    inputs = probe_inputs(runner, limit, example)
+    inputs = probe_inputs(runner, limit, example, least)
     beside, refusal = None, UnsupportedModel()
     try:
         anatomy, softmaxes_beside = _anatomy(runner, inputs)
@@ -213,13 +216,15 @@ class _ElsewhereError(UnsupportedModel):
     """Raised if attention runs outside the interface."""
 
 
-def probe_inputs(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
-    """Return the probe's inputs: the example, or a few tokens."""
-    return _read(runner, limit) if example is None else _shown(runner, example)
+def probe_inputs(
+    runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None, least: int = 0
+) -> dict[str, Tensor]:
+    """Return the probe's inputs: the example, or a few tokens, at least `least`."""
+    return _read(runner, limit, least) if example is None else _shown(runner, example)
 
 
-def _read(runner: Runner, limit: int | None) -> dict[str, Tensor]:
-    ids = probe_ids(runner.model, limit)
+def _read(runner: Runner, limit: int | None, least: int) -> dict[str, Tensor]:
+    ids = probe_ids(runner.model, limit, least)
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     if runner.answers:
         target = ids[:, -min(_TARGET, ids.shape[1] - 1) :]
@@ -325,9 +330,10 @@ def _slots(runner: Runner, inputs: Mapping[str, Tensor], recorded: Pass) -> Slot
     return slot_streams(runner, inputs, recorded, paths)
 
 
-def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
+def probe_ids(model: "PreTrainedModel", limit: int | None, least: int = 0) -> Tensor:
     """Return a row of ids from all over the vocabulary, distinct if possible."""
-    size, count = vocabulary(model), min(_TOKENS, limit or _TOKENS)
+    wanted = max(_TOKENS, least)
+    size, count = vocabulary(model), min(wanted, limit or wanted)
     if size < 1:
         raise UnsupportedModel(f"{family_of(model)} has no vocabulary; use a model that reads text")
     step = max(size // count, 1)

@@ -35,7 +35,8 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None =
         # A twin shares its numbers with the model, so those of another precision are a copy's.
         twin = replace(twin, model=copied(twin.model, {}).float())
 
-    longer = _repeated(inputs, min(_LONG, limit or _LONG))
+    length = max((one.shape[1] for one in inputs.values() if one.ndim == 2), default=0)
+    longer = _repeated(inputs, max(length, min(_LONG, limit or _LONG)))
     plan, refusal = NO_PLAN, None
     # First, since what takes all memory here is raised, and not tried again.
     try:
