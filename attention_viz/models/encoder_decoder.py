@@ -86,7 +86,8 @@ class Answering:
             said = self._produced(known, recorded.output[:]) if produced is None else produced
             pair = TokenAxes.of_pair(source, known, said)
             if self.every is None:
-                return pair.with_slots({name: one.of_text(source) for name, one in self.tracer.anatomy.axes.items()})
+                axes = self.tracer.anatomy.axes.items()
+                return pair.with_slots({one: own.of_text(pair.queries[one], pair.keys[one]) for one, own in axes})
             return pair.within(self.every(recorded))
 
         # All of it is to be read, said outright: some models take the token that pads for padding wherever it stands.

@@ -154,9 +154,7 @@ class Beyond:
     @once
     def parts(self) -> ModelParts:
         """The parts."""
-        return ModelParts._probed(  # noqa: SLF001
-            self.model, self.tokenizer, self.provenance, None, self.limit, self.full + 1
-        )
+        return ModelParts._probed(self.model, self.tokenizer, self.provenance, None, self.limit, self.full + 1)
 
 
 def _numbers(anatomy: Anatomy) -> Mapping[str, tuple[int, ...]]:

@@ -17,7 +17,7 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
 from attention_viz.recording.interception.outside import FOLLOWED, outside_calls, parts_left_out, refusal_of
 from attention_viz.recording.interception.planning import check_planned, planned_by
-from attention_viz.recording.layout.slots import WORDS, Axes, SlotStreams, slot_streams
+from attention_viz.recording.layout.slots import TEXT, WORDS, Axes, Axis, SlotStreams, slot_streams
 from attention_viz.recording.layout.tiles import check_rows
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
@@ -309,10 +309,10 @@ def _streams(
         return streams_by_tower(runner.model, calls, inputs, slots.names), slots.axes
     if not calls:
         return (), {}
-    sparse = {site.kind: site.axes for site in runner.switch.plan.sparse}
-    own = next((one for one in sparse.values() if one is not None), None)
+    sparse = {site.reads: site.axes for site in runner.switch.plan.sparse if site.axes is not None}
     if runner.answers:
-        return _pair(family, calls, lengths, own), {} if own is None else {"encoder": own}
+        return _pair(family, calls, lengths, sparse)
+    own = sparse.get("input_ids")
     slots = _slots(runner, inputs, recorded) if own is None else SlotStreams(("",) * len(calls), {WORDS: own})
     return _alone(family, calls, lengths[0], slots)
 
@@ -357,11 +357,19 @@ def _alone(
     return tuple(own if name in ("", WORDS) else name for name in slots.names), axes
 
 
-def _pair(family: str, calls: Sequence[Call], lengths: tuple[int, int], added: Axes | None) -> tuple[str, ...]:
-    """Return an encoder–decoder's streams, by the lengths of queries and keys; an encoder's may have slots."""
+def _pair(
+    family: str, calls: Sequence[Call], lengths: tuple[int, int], sparse: Mapping[str, Axes]
+) -> tuple[tuple[str, ...], Mapping[str, Axes]]:
+    """Return an encoder–decoder's streams, by the lengths of queries and keys, and the axes of those with slots."""
     count, target = lengths
-    own = (0, 0) if added is None else (added.queries.slots_of(count), added.keys.slots_of(count))
-    kinds = {(count + own[0], count + own[1]): "encoder", (target, target): "decoder", (target, count): "cross"}
+    none = Axes(Axis(rest=TEXT), Axis(rest=TEXT))
+    reading, writing = sparse.get("input_ids", none), sparse.get("decoder_input_ids", none)
+    axes = {"encoder": reading, "decoder": writing, "cross": Axes(writing.queries, none.keys)}
+    kinds = {
+        axes["encoder"].sizes(count, count): "encoder",
+        axes["decoder"].sizes(target, target): "decoder",
+        axes["cross"].sizes(target, count): "cross",
+    }
     for call in calls:
         _check_shape(family, call, tuple(kinds))
     streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
@@ -373,7 +381,7 @@ def _pair(family: str, calls: Sequence[Call], lengths: tuple[int, int], added: A
         )
     if not all(looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
         raise UnsupportedModel(f"the decoder of {family} attends ahead; use a causal decoder")
-    return streams
+    return streams, {stream: one for stream, one in axes.items() if one != none}
 
 
 def _check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> None:

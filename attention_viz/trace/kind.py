@@ -125,6 +125,7 @@ class Unit(StrEnum):
     OUTPUT = "output query", "output queries", "output query", "output queries", None, (), "output"
     GLOBAL = "global token", "global tokens", "global token", "global tokens", None, (), "global"
     BLOCK = "block", "blocks", "block", "blocks", None, ()
+    PREDICTION = "prediction", "predictions", "prediction", "predictions", None, ()
     VIRTUAL = "virtual token", "virtual tokens", "virtual token", "virtual tokens", None, (), "virtual"
 
     plural: str

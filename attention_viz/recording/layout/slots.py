@@ -17,7 +17,7 @@ from attention_viz.inputs.media.beside import marks_in
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.towers import in_tower
 from attention_viz.trace.kind import Unit
-from attention_viz.trace.slots import block_tokens, joined_tokens, slot_tokens
+from attention_viz.trace.slots import block_tokens, joined_tokens, prediction_tokens, slot_tokens
 from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Axis:
         before: how many slots come first; `after` as many last.
         rest: what moves the others: "text", "seen", or "" if there are none.
         per: the text's tokens per slot, in order, if slots sum them; these come last.
+        each: slots per token of the text; these come last.
     """
 
     unit: Unit = Unit.LATENT
@@ -43,6 +44,7 @@ class Axis:
     after: int = 0
     rest: str = ""
     per: int = 0
+    each: int = 0
 
     @property
     def slots(self) -> int:
@@ -51,7 +53,16 @@ class Axis:
 
     def slots_of(self, text: int) -> int:
         """Return the number of slots beside a text of some tokens."""
-        return text // self.per if self.per else self.slots
+        return text // self.per if self.per else text * self.each if self.each else self.slots
+
+    def beside(self, tokens: Tokens) -> Tokens:
+        """Return a text's tokens with the slots."""
+        count = len(tokens)
+        if self.per:
+            return joined_tokens(tokens, block_tokens(self.per, count))
+        if self.each:
+            return joined_tokens(tokens, prediction_tokens(self.each, count))
+        return self.tokens(self.slots + (count if self.rest else 0), lambda _kind, _count: tokens)
 
     def tokens(self, count: int, rest: Callable[[str, int], Tokens]) -> Tokens:
         """Return the tokens of `count` positions; `rest` returns those of a kind that aren't slots."""
@@ -72,16 +83,13 @@ class Axes:
     queries: Axis
     keys: Axis
 
-    def of_text(self, tokens: Tokens) -> tuple[Tokens, Tokens]:
-        """Return the tokens of rows and columns for a text's."""
-        count = len(tokens)
-        rows, columns = (
-            joined_tokens(tokens, block_tokens(axis.per, count))
-            if axis.per
-            else axis.tokens(axis.slots + (count if axis.rest else 0), lambda _kind, _count: tokens)
-            for axis in (self.queries, self.keys)
-        )
-        return rows, columns
+    def sizes(self, queries: int, keys: int) -> tuple[int, int]:
+        """Return the numbers of rows and columns for texts of some tokens."""
+        return queries + self.queries.slots_of(queries), keys + self.keys.slots_of(keys)
+
+    def of_text(self, queries: Tokens, keys: Tokens | None = None) -> tuple[Tokens, Tokens]:
+        """Return the tokens of rows and columns for a text's, or two texts'."""
+        return self.queries.beside(queries), self.keys.beside(queries if keys is None else keys)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Cells:
     times: Int[Tensor, "head query key"]
     width: int
 
-    def at(self, queries: Int[Tensor, "query"], keys: Int[Tensor, "key"]) -> "Cells":
+    def at(self, queries: Int[Tensor, " query"], keys: Int[Tensor, " key"]) -> "Cells":
         """Return the cells of some rows of the output and some values."""
         columns, times = (one[:, queries][..., keys] for one in (self.columns, self.times))
         return Cells(self.rows[:, queries], columns, times, self.width)
@@ -126,7 +126,7 @@ def _columns(
 
 
 def by_one_hot(
-    turn: Turn, first: TurnRun, path: str, head: int, soften: Soften, wanted: Bool[Tensor, "key"] | None = None
+    turn: Turn, first: TurnRun, path: str, head: int, soften: Soften, wanted: Bool[Tensor, " key"] | None = None
 ) -> Float[Tensor, "head query key"]:
     """Return the share of each of a module's values in each row of the output, by one-hot values.
 
@@ -166,9 +166,7 @@ def whole(turn: Turn, numbers: Tensor) -> Tensor:
     """Return whole numbers, or refuse."""
     found = numbers.round()
     if not float((numbers - found).abs().max()) < _WHOLE:
-        raise UnsupportedModel(
-            f"{turn.name} mixes several softmaxes in one row, or scales what it attends to"
-        )
+        raise UnsupportedModel(f"{turn.name} mixes several softmaxes in one row, or scales what it attends to")
     return found.long()
 
 

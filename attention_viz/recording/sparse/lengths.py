@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.recording.copied import copied
+from attention_viz.recording.hooks import HOOKS
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -31,7 +32,8 @@ def whole_blocks(model: "PreTrainedModel", limit: int | None) -> int | None:
 def kept_sparse(model: "PreTrainedModel") -> "PreTrainedModel":
     """Return a copy of a block-sparse model over its numbers, which refuses to attend in full."""
     tensors = (*model.parameters(), *model.buffers())
-    found = copied(model, {id(one): one for one in tensors})
+    with HOOKS:
+        found = copied(model, {id(one): one for one in tensors})
     for module in found.modules():
         turn: Any = getattr(module, _TURN, None)
         if turn is not None:
@@ -42,7 +44,7 @@ def kept_sparse(model: "PreTrainedModel") -> "PreTrainedModel":
     return found
 
 
-def _stay(value: str, layer_idx: int | None = None) -> None:  # noqa: ARG001
+def _stay(value: str, layer_idx: int | None = None) -> None:
     """Take the place of the method that turns a model."""
     if value != _SPARSE:
         raise UnsupportedModel("it attends in full to a text this short")

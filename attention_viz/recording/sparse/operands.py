@@ -35,9 +35,7 @@ class Operands:
     scale: float
     still: Float[Tensor, "head query key"]
 
-    def tensors(
-        self, first: TurnRun
-    ) -> tuple[Float[Tensor, "head query width"], Float[Tensor, "head key width"]]:
+    def tensors(self, first: TurnRun) -> tuple[Float[Tensor, "head query width"], Float[Tensor, "head key width"]]:
         """Return the queries and keys."""
         left, right = rows_of(first, self.products)
         return _gather(self.query, left), _gather(self.key, right)

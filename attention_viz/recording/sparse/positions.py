@@ -38,12 +38,12 @@ class Positions:
     summaries: bool = False
 
     @property
-    def rows(self) -> Int[Tensor, "query"]:
+    def rows(self) -> Int[Tensor, " query"]:
         """The shown rows of the output."""
         return torch.tensor([*itertools.chain(*self.queries)])
 
     @property
-    def columns(self) -> Int[Tensor, "key"]:
+    def columns(self) -> Int[Tensor, " key"]:
         """The shown values."""
         return torch.tensor([*itertools.chain(*self.keys)])
 
@@ -66,7 +66,7 @@ def codewords(count: int) -> Bool[Tensor, "run row"]:
     return found
 
 
-def origins(count: int, changed: Callable[[Bool[Tensor, "row"]], Sequence[Tensor]]) -> list[Int[Tensor, "made"]]:
+def origins(count: int, changed: Callable[[Bool[Tensor, " row"]], Sequence[Tensor]]) -> list[Int[Tensor, " made"]]:
     """Return the row that moves each of several tensors' rows; NONE or SEVERAL if it isn't one.
 
     Args:
@@ -84,7 +84,7 @@ def origins(count: int, changed: Callable[[Bool[Tensor, "row"]], Sequence[Tensor
     return found
 
 
-def changed_rows(before: Tensor, after: Tensor) -> Bool[Tensor, "row"]:
+def changed_rows(before: Tensor, after: Tensor) -> Bool[Tensor, " row"]:
     """Return which rows differ, bit by bit."""
     return (before != after).flatten(0, -2).any(-1)
 
@@ -93,7 +93,7 @@ def _found(turn: Turn, first: TurnRun, cells: Cells, count: int) -> Positions:
     operands = operands_of(turn, first, cells)
     before = (*rows_of(first, operands.products), *first.values.values())
 
-    def changed(rows: Bool[Tensor, "row"]) -> list[Tensor]:
+    def changed(rows: Bool[Tensor, " row"]) -> list[Tensor]:
         run = turn.moved(rows).run(soften=held(first), like=first)
         after = (*rows_of(run, operands.products), *run.values.values())
         return [changed_rows(*both) for both in zip(before, after, strict=True)]
@@ -107,14 +107,14 @@ def _found(turn: Turn, first: TurnRun, cells: Cells, count: int) -> Positions:
     return _named(turn, _in_order(turn, first, queries), values[0], count)
 
 
-def _shown(of: Int[Tensor, "operand"], index: Int[Tensor, "head row"]) -> Int[Tensor, "row"]:
+def _shown(of: Int[Tensor, " operand"], index: Int[Tensor, "head row"]) -> Int[Tensor, " row"]:
     """Return the origin of each row by its operand; SEVERAL if heads differ."""
     found = torch.where(index.cpu() >= 0, of[index.cpu().clamp_min(0)], UNKNOWN)
     top = found.amax(0)
     return torch.where(((found == top) | (found == UNKNOWN)).all(0), top, SEVERAL)
 
 
-def _in_order(turn: Turn, first: TurnRun, found: Int[Tensor, "query"]) -> Int[Tensor, "query"]:
+def _in_order(turn: Turn, first: TurnRun, found: Int[Tensor, " query"]) -> Int[Tensor, " query"]:
     """Return the origins of all output rows; in each part they go up by one, so known ones show the others."""
     parts, start = list[Tensor](), 0
     for count in (one.shape[:-1].numel() for one in first.contexts):
@@ -127,9 +127,7 @@ def _in_order(turn: Turn, first: TurnRun, found: Int[Tensor, "query"]) -> Int[Te
     return torch.cat(parts)
 
 
-def _named(
-    turn: Turn, queries: Int[Tensor, "query"], keys: Int[Tensor, "key"], count: int
-) -> Positions:
+def _named(turn: Turn, queries: Int[Tensor, " query"], keys: Int[Tensor, " key"], count: int) -> Positions:
     """Return where tokens and slots are, by the origins of output rows and values."""
     inputs, (own, *_) = [one.shape[1] for one in turn.rows], turn.rows
     tokens = range(turn.start, turn.start + count)
@@ -150,7 +148,7 @@ def _named(
     return Positions((rows, own_rows), (columns, own_columns), summaries)
 
 
-def _range(turn: Turn, origins: Int[Tensor, "row"], tokens: range) -> range:
+def _range(turn: Turn, origins: Int[Tensor, " row"], tokens: range) -> range:
     """Return the rows of the text's tokens, which must be in order."""
     at = (origins == tokens.start).nonzero().flatten().tolist()
     if len(at) != 1 or origins[at[0] : at[0] + len(tokens)].tolist() != [*tokens]:
@@ -158,7 +156,7 @@ def _range(turn: Turn, origins: Int[Tensor, "row"], tokens: range) -> range:
     return range(at[0], at[0] + len(tokens))
 
 
-def _together(turn: Turn, found: Bool[Tensor, "row"]) -> range:
+def _together(turn: Turn, found: Bool[Tensor, " row"]) -> range:
     at = found.nonzero().flatten().tolist()
     if at and at != [*range(at[0], at[-1] + 1)]:
         raise UnsupportedModel(f"{turn.name}'s own tokens aren't together")

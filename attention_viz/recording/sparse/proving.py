@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -47,7 +47,9 @@ class SparseKinds:
         is_text = bool(lengths) and not SEEN & {*inputs}
         return cls(sparse_kinds(lambda: twin.run(inputs, "eager"), lengths) if is_text else {}, lengths)
 
-    def sites(self, twin: Twin, inputs: Mapping[str, Tensor], others: Sequence[Mapping[str, Tensor]]) -> tuple[SparseSite, ...]:
+    def sites(
+        self, twin: Twin, inputs: Mapping[str, Tensor], others: Sequence[Mapping[str, Tensor]]
+    ) -> tuple[SparseSite, ...]:
         """Return each class's site, found in a run, with its positions in all."""
         found = dict[type[nn.Module], SparseSite]()
 
@@ -58,6 +60,7 @@ class SparseKinds:
         with sparse_turns(twin.model, [SparseSite(kind, (), "") for kind in self.keys], take):
             _ = twin.run(inputs, "eager")
         sites = placed(twin, (inputs, *others), tuple(found.values()))
+        sites = [replace(one, rest=hidden_rows_matter(twin, others[0], [one])) for one in sites]
         return with_slots(twin, inputs, sites)
 
     @contextlib.contextmanager
@@ -72,8 +75,8 @@ class SparseKinds:
             ) from error
 
 
-def check_rest(twin: Twin, inputs: Mapping[str, Tensor]) -> None:
-    """Refuse sparse attention from rows that aren't shown and change the output: those aren't padding."""
+def hidden_rows_matter(twin: Twin, inputs: Mapping[str, Tensor], sites: Sequence[SparseSite]) -> bool:
+    """Return whether rows that aren't shown change the output: then those aren't padding."""
 
     def disturb(turn: Turn, count: int) -> object:
         first, _, shown = found_in(turn, count)
@@ -84,9 +87,14 @@ def check_rest(twin: Twin, inputs: Mapping[str, Tensor]) -> None:
 
     generator, found = torch.Generator().manual_seed(0), Difference()
     before = twin.run(inputs, "eager")
-    with sparse_turns(twin.model, twin.plan.sparse, disturb):
+    with sparse_turns(twin.model, sites, disturb):
         found.add(twin.run(inputs, "eager"), before)
-    if found.relative > BOUNDS.get(before.dtype, 0.0):
+    return found.relative > BOUNDS.get(before.dtype, 0.0)
+
+
+def check_rest(twin: Twin, inputs: Mapping[str, Tensor]) -> None:
+    """Refuse sparse attention from rows that aren't shown and change the output."""
+    if hidden_rows_matter(twin, inputs, twin.plan.sparse):
         raise UnsupportedModel(
             "it attends from more positions than the text has tokens, such as global tokens or further streams of its "
             "own; use a model whose positions are its tokens"
@@ -102,7 +110,7 @@ def check_sparse_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Seq
             continue
         (stream, layer), call = places[number], before.calls[number].attention
         allowed = torch.ones(1) if call.allowed is None else call.allowed.cpu()
-        tokens = call.shape[-2] - (0 if site.axes is None else site.axes.queries.slots)
+        tokens = inputs[site.reads].shape[1]
         query, key = (int(one) for one in allowed.expand(call.shape).bool().any(0)[:tokens].nonzero()[-1])
         ours = runner.record(inputs, (Block(query, key, layer=layer, stream=stream),), places).output
 

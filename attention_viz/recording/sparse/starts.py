@@ -23,14 +23,18 @@ _Place = tuple[type[nn.Module], int]
 
 
 def placed(twin: Twin, several: Sequence[Mapping[str, Tensor]], sites: Sequence[SparseSite]) -> list[SparseSite]:
-    """Return the sites with the row of the text's first token per module, the same for several texts."""
+    """Return the sites with the text that each reads and the row of its first token, the same for several texts."""
     found = [_starts(twin, inputs, sites) for inputs in several]
     if any(one != found[0] for one in found):
         raise UnsupportedModel("its tokens begin at another row of its states for another text")
-    return [
-        replace(site, starts=tuple(found[0].get((site.kind, number), 0) for number in range(len(site.of(twin.model)))))
-        for site in sites
-    ]
+    sets = list[SparseSite]()
+    for site in sites:
+        own = [found[0].get((site.kind, number), ("", 0)) for number in range(len(site.of(twin.model)))]
+        names = {name for name, _ in own if name}
+        if len(names) != 1:
+            raise UnsupportedModel(f"{site.kind.__name__} reads several texts")
+        sets.append(replace(site, reads=names.pop(), starts=tuple(start for _, start in own)))
+    return sets
 
 
 @dataclass(eq=False)
@@ -54,29 +58,41 @@ class _HeldTurns:
         return self.outputs[len(self.heard) - 1]
 
 
-def _starts(twin: Twin, inputs: Mapping[str, Tensor], sites: Sequence[SparseSite]) -> dict[_Place, int]:
-    """Return the row of the first token that each module reads, and prove that the others follow in order."""
-    ids, turns = inputs["input_ids"], _HeldTurns()
+def _starts(twin: Twin, inputs: Mapping[str, Tensor], sites: Sequence[SparseSite]) -> dict[_Place, tuple[str, int]]:
+    """Return the ids and the row of the first token that each module reads; the others must follow in order."""
+    turns, found = _HeldTurns(), dict[_Place, tuple[str, int]]()
     with sparse_turns(twin.model, sites, turns.first):
         _ = twin.run(inputs, "eager")
+    for name in (name for name in inputs if name.endswith("input_ids")):
+        count, rows = inputs[name].shape[1], iter(_moved_by(twin, inputs, name, sites, turns))
+        for place, states in zip(turns.places, turns.states, strict=True):
+            own, *others = [next(rows) for _ in states]
+            start = _first(own, count)
+            if start is not None and not any(bool((one != NONE).any()) for one in others):
+                if found.setdefault(place, (name, start)) != (name, start):
+                    raise UnsupportedModel(f"{place[0].__name__} reads its text at several rows")
+    for kind, _ in {*turns.places} - {*found}:
+        raise UnsupportedModel(f"{kind.__name__} reads states that aren't the text's tokens in order")
+    return found
 
-    def changed(tokens: Bool[Tensor, "token"]) -> list[Tensor]:
+
+def _moved_by(
+    twin: Twin, inputs: Mapping[str, Tensor], name: str, sites: Sequence[SparseSite], turns: _HeldTurns
+) -> list[Int[Tensor, " row"]]:
+    """Return the token that moves each row of all states."""
+    ids = inputs[name]
+
+    def changed(tokens: Bool[Tensor, " token"]) -> list[Tensor]:
         turns.heard = []
         with sparse_turns(twin.model, sites, turns.again), _other_words(twin.model, ids, tokens):
             _ = twin.run(inputs, "eager")
         pairs = zip(turns.states, turns.heard, strict=True)
         return [changed_rows(*both) for one in pairs for both in zip(*one, strict=True)]
 
-    rows, found = iter(origins(ids.shape[1], changed)), dict[_Place, int]()
-    for place, states in zip(turns.places, turns.states, strict=True):
-        own, *others = [next(rows) for _ in states]
-        start = _first(own, ids.shape[1])
-        if start is None or any(bool((one != NONE).any()) for one in others) or found.setdefault(place, start) != start:
-            raise UnsupportedModel(f"{place[0].__name__} reads states that aren't the text's tokens in order")
-    return found
+    return origins(ids.shape[1], changed)
 
 
-def _first(rows: Int[Tensor, "row"], count: int) -> int | None:
+def _first(rows: Int[Tensor, " row"], count: int) -> int | None:
     """Return the row of the first token; None if the rows aren't all tokens in order, between rows of none."""
     start = int((rows >= 0).long().argmax())
     here = torch.full_like(rows, NONE)
@@ -85,7 +101,7 @@ def _first(rows: Int[Tensor, "row"], count: int) -> int | None:
 
 
 @contextlib.contextmanager
-def _other_words(model: nn.Module, ids: Tensor, tokens: Bool[Tensor, "token"]) -> Generator[None]:
+def _other_words(model: nn.Module, ids: Tensor, tokens: Bool[Tensor, " token"]) -> Generator[None]:
     """Add noise to the embeddings of some tokens; the model may pad a text behind."""
     chance, count = torch.Generator().manual_seed(0), ids.shape[1]
 
@@ -118,6 +134,11 @@ def with_slots(twin: Twin, inputs: Mapping[str, Tensor], sites: Sequence[SparseS
 
 def _axes(turn: Turn, shown: Positions) -> Axes:
     rows, columns = len(shown.queries[1]), len(shown.keys[1])
+    if turn.site.rest:
+        each, left = divmod(columns, len(shown.keys[0]))
+        if left or rows != columns:
+            raise UnsupportedModel(f"{turn.name} has {columns} slots, which aren't as many per token")
+        return Axes(*[Axis(Unit.PREDICTION, rest=TEXT, each=each)] * 2)
     if shown.summaries:
         return Axes(Axis(Unit.BLOCK, rest=TEXT), Axis(Unit.BLOCK, rest=TEXT, per=_per(turn, shown)))
     return Axes(Axis(Unit.GLOBAL, after=rows, rest=TEXT), Axis(Unit.GLOBAL, after=columns, rest=TEXT))

@@ -40,6 +40,7 @@ class SparseSite:
         values: the paths of the modules inside whose outputs are the values. With several, as of Longformer's global
             tokens, each has heads of its own.
         output: the path of the module inside that takes the heads' outputs; "" if the module returns them.
+        reads: the name of the ids of its text.
         starts: the input row of the text's first token, per module.
         rest: whether the input rows beside the text's tokens are slots, not padding.
         axes: the kinds of rows and columns, with slots; None for tokens alone.
@@ -49,6 +50,7 @@ class SparseSite:
     kind: type[nn.Module]
     values: tuple[str, ...]
     output: str
+    reads: str = "input_ids"
     starts: tuple[int, ...] = ()
     rest: bool = False
     axes: Axes | None = None
@@ -171,7 +173,7 @@ class Turn:
         width = next((one.shape[-1] for one in found.values()), 0)
         return [one for one in found.values() if one.shape[-1] == width]
 
-    def moved(self, which: Bool[Tensor, "position"]) -> "Turn":
+    def moved(self, which: Bool[Tensor, " position"]) -> "Turn":
         """Return the turn with other numbers in some of its input rows."""
         chance, others, start = torch.Generator().manual_seed(0), dict[int, Tensor](), 0
         for one in self.rows:
