@@ -59,45 +59,19 @@ class ModelParts:
         """Probe a model with a few tokens, and keep the findings."""
         limit, full = token_limit(hf_model, tokenizer), full_limit(hf_model)
         if full is None or (limit is not None and limit <= full):
-            return cls._probed(hf_model, tokenizer, provenance, reader, limit)
+            return _probed(hf_model, tokenizer, provenance, reader, limit)
         limit = whole_blocks(hf_model, limit)
         beyond = Beyond(full, kept_sparse(hf_model), tokenizer, provenance, limit)
-        short = cls._probed(hf_model, tokenizer, provenance, reader, full)
+        short = _probed(hf_model, tokenizer, provenance, reader, full)
         return replace(short, inputs=replace(short.inputs, limit=limit), beyond=beyond)
-
-    @classmethod
-    def _probed(
-        cls,
-        hf_model: "PreTrainedModel",
-        tokenizer: "PreTrainedTokenizerBase | None",
-        provenance: Provenance,
-        reader: Reader | None,
-        limit: int | None,
-        least: int = 0,
-    ) -> "ModelParts":
-        example = None if reader is None else reader.example()
-        runner, anatomy = probe(Runner.of(hf_model), limit, None if example is None else example.tensors, least)
-        if limit is not None and reader is None:
-            limit -= max((one.keys.before for name, one in anatomy.axes.items() if name not in SLOT_STREAMS), default=0)
-        laid_out = None if reader is None else laid_out_of(reader, runner, anatomy)
-        provenance = replace(
-            provenance,
-            dtype=str(hf_model.dtype).removeprefix("torch."),
-            versions=versions(device_of(hf_model)),
-            route="interception" if runner.switch.plan.is_own else "interface",
-        )
-        return cls(
-            Tracer(provenance.model, runner, anatomy, tokenizer),
-            Inputs(provenance.model, hf_model, limit),
-            anatomy.described(provenance),
-            _facts_of(hf_model, anatomy, tokenizer, reader),
-            reader,
-            laid_out,
-        )
 
     def of_length(self, tokens: int) -> "ModelParts":
         """Return the parts for a text of so many tokens."""
-        return self if self.beyond is None or tokens <= self.beyond.full else self.beyond.parts
+        if self.beyond is None or tokens <= self.beyond.full:
+            return self
+        found = self.beyond.parts
+        runner = replace(found.tracer.runner, door=self.tracer.runner.door)
+        return replace(found, tracer=replace(found.tracer, runner=runner))
 
     @property
     def name(self) -> str:
@@ -118,7 +92,7 @@ class ModelParts:
     def growing(self) -> Growing:
         """The continuation of a decoder's traces."""
         if self.facts.adds_tokens:
-            raise UnsupportedModel(f"{self.name} puts virtual tokens before a text, which can't be continued here")
+            raise UnsupportedModel(f"{self.name} adds tokens of its own to a text, which can't be continued here")
         stepping = Stepping(self.tracer.runner, self.tracer.anatomy, self.inputs.limit)
         return Growing(self.tracer, self.inputs, stepping, self.provenance.sha256)
 
@@ -141,6 +115,35 @@ class ModelParts:
         return self.tracer.trace(inputs, lambda _recorded: axes, edits, provenance, keep, progress, cells=cells)
 
 
+def _probed(
+    hf_model: "PreTrainedModel",
+    tokenizer: "PreTrainedTokenizerBase | None",
+    provenance: Provenance,
+    reader: Reader | None,
+    limit: int | None,
+    least: int = 0,
+) -> ModelParts:
+    example = None if reader is None else reader.example()
+    runner, anatomy = probe(Runner.of(hf_model), limit, None if example is None else example.tensors, least)
+    if limit is not None and reader is None:
+        limit -= max((one.keys.before for name, one in anatomy.axes.items() if name not in SLOT_STREAMS), default=0)
+    laid_out = None if reader is None else laid_out_of(reader, runner, anatomy)
+    provenance = replace(
+        provenance,
+        dtype=str(hf_model.dtype).removeprefix("torch."),
+        versions=versions(device_of(hf_model)),
+        route="interception" if runner.switch.plan.is_own else "interface",
+    )
+    return ModelParts(
+        Tracer(provenance.model, runner, anatomy, tokenizer),
+        Inputs(provenance.model, hf_model, limit),
+        anatomy.described(provenance),
+        _facts_of(hf_model, anatomy, tokenizer, reader),
+        reader,
+        laid_out,
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Beyond:
     """A model's parts for texts of more than `full` tokens, to which it attends sparsely; probed at the first."""
@@ -154,7 +157,7 @@ class Beyond:
     @once
     def parts(self) -> ModelParts:
         """The parts."""
-        return ModelParts._probed(self.model, self.tokenizer, self.provenance, None, self.limit, self.full + 1)
+        return _probed(self.model, self.tokenizer, self.provenance, None, self.limit, self.full + 1)
 
 
 def _numbers(anatomy: Anatomy) -> Mapping[str, tuple[int, ...]]:

@@ -105,9 +105,11 @@ def _other_words(model: nn.Module, ids: Tensor, tokens: Bool[Tensor, " token"]) 
     """Add noise to the embeddings of some tokens; the model may pad a text behind."""
     chance, count = torch.Generator().manual_seed(0), ids.shape[1]
 
-    def disturb(_module: nn.Module, inputs: tuple[Any, ...], _named: object, output: Tensor) -> Tensor | None:
+    def disturb(_module: nn.Module, inputs: tuple[Any, ...], _named: object, output: object) -> Tensor | None:
         own = inputs[0] if inputs else None
-        if not isinstance(own, Tensor) or own.ndim != 2 or not torch.equal(own[:, :count], ids):
+        if not (isinstance(own, Tensor) and isinstance(output, Tensor) and own.ndim == 2):
+            return None
+        if not torch.equal(own[:, :count], ids):
             return None
         noise = torch.randn(output[:, :count].shape, generator=chance).to(output) * (1 + output[:, :count].abs())
         some = torch.where(tokens[:, None].to(output.device), noise, 0)

@@ -58,6 +58,19 @@ _BIG_BIRD: dict[str, object] = {
     "max_position_embeddings": 64,
 }
 
+PROPHETNET: dict[str, object] = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 20,
+    "num_encoder_layers": 1,
+    "num_decoder_layers": 2,
+    "num_encoder_attention_heads": 2,
+    "num_decoder_attention_heads": 2,
+    "encoder_ffn_dim": 37,
+    "decoder_ffn_dim": 37,
+    "max_position_embeddings": 64,
+    "ngram": 2,
+}
+
 # By name: the class, its configuration, and the class of the modules that attend sparsely.
 SPARSE: dict[str, tuple[str, str, dict[str, object], str]] = {
     "longformer": ("LongformerForMaskedLM", "LongformerConfig", LONGFORMER, "LongformerSelfAttention"),
@@ -86,6 +99,12 @@ SPARSE: dict[str, tuple[str, str, dict[str, object], str]] = {
         "BigBirdPegasusConfig",
         PAIR | _BIG_BIRD,
         "BigBirdPegasusBlockSparseAttention",
+    ),
+    "prophetnet": (
+        "ProphetNetForCausalLM",
+        "ProphetNetConfig",
+        PROPHETNET,
+        "ProphetNetNgramSelfAttention",
     ),
     "reformer, local": (
         "ReformerModelWithLMHead",
@@ -127,6 +146,8 @@ class Layout:
         if kind == "PegasusXGlobalLocalAttention":
             before = 2 * (layer % 2)  # half a block, in every other layer
             return cls(((0, before, count), (1, 0, 3)), ((1, before, count), (0, 0, 3)), "v_proj", "out_proj")
+        if kind == "ProphetNetNgramSelfAttention":
+            return cls(((0, 0, 3 * count),), (*tokens, (1, 0, 2 * count)), "value_proj", "out_proj")
         if kind == "LongT5TransientGlobalAttention":
             return cls((*tokens, (1, 0, count // 4)), tokens, "v", "o")
         return cls(tokens, tokens, "v", "o") if kind == "LongT5LocalAttention" else cls(tokens, tokens)
@@ -163,7 +184,9 @@ def weights_by_one_hot(model: PreTrainedModel, kind: str, inputs: dict[str, Tens
 
 def _by_one_hot(module: nn.Module, given: Any, named: Any, layout: Layout) -> Tensor:
     heads = next(
-        getattr(module, name) for name in ("num_attention_heads", "num_heads", "n_heads") if hasattr(module, name)
+        getattr(module, name)
+        for name in ("num_attention_heads", "num_attn_heads", "num_heads", "n_heads")
+        if hasattr(module, name)
     )
     columns = list[Tensor]()
     for turn, start, count in layout.keys:
@@ -185,7 +208,7 @@ def _contexts(module: nn.Module, given: Any, named: Any, layout: Layout, one: tu
         return hot
 
     def take(_module: nn.Module, given: tuple[Tensor, ...]) -> None:
-        taken.append(given[0][0])
+        taken.append(given[0].flatten(0, -2))
 
     handles = [module.get_submodule(layout.value).register_forward_hook(one_hot)]
     if layout.output:

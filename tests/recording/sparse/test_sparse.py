@@ -19,6 +19,7 @@ from tests.recording.sparse.cases import (
     FULL,
     LENGTHS,
     LONGFORMER,
+    PROPHETNET,
     SPARSE,
     sparse,
     weights_by_one_hot,
@@ -194,17 +195,37 @@ def test_a_summary_is_the_block_that_its_name_says() -> None:
         assert moved.nonzero().flatten().tolist() == [min(at // 4, 2)]
 
 
-@pytest.mark.parametrize("family", ["longt5, summaries", "pegasus_x"])
+@pytest.mark.parametrize("family", ["longt5, summaries", "pegasus_x", "prophetnet"])
 def test_a_blocked_slot_is_blocked_in_the_model(family: str) -> None:
     before = traced(family, 13)[0]
-    stream, slot = before.streams[0], 13
+    stream = before.streams[0]
+    weights = before.attention(0, stream).weights[..., 13:]
+    query, slot = divmod(int(weights.amax(0).argmax()), weights.shape[-1])
+    assert float(weights[:, query, slot].max()) > 0.1
     tokens, mask = inputs_of(13, "unpadded")
     target = ids(5, start=7) if "cross" in before.streams else None
-    edits = [av.Block(query, slot, layer=0, stream=stream) for query in range(13)]
+    edits = (av.Block(query, 13 + slot, layer=0, stream=stream),)
     after = wrapped_sparse(family).trace_ids(tokens, mask, decoder_input_ids=target, edits=edits)
-    assert not bool(after.attention(0, stream).weights[:, :13, slot].any())
-    assert bool(before.attention(0, stream).weights[:, :13, slot].any())
+    assert not bool(after.attention(0, stream).weights[:, query, 13 + slot].any())
     assert not torch.allclose(before.output, after.output)
+
+
+def test_prophetnets_predictions_are_rows_of_its_decoder_and_of_cross_attention() -> None:
+    model = built("ProphetNetForConditionalGeneration", "ProphetNetConfig", PROPHETNET)
+    trace = av.wrap(model).trace_ids(ids(13), decoder_input_ids=ids(3, start=7))
+    assert trace.fidelity.ok, trace.fidelity
+    names = tuple(f"prediction {ahead} at {at}" for ahead in (1, 2) for at in range(3))
+    assert trace.query_tokens("decoder").names[3:] == trace.key_tokens("decoder").names[3:] == names
+    assert trace.query_tokens("cross").names[3:] == names and len(trace.key_tokens("cross")) == 13
+    texts = {"input_ids": ids(13), "decoder_input_ids": ids(3, start=7)}
+    given = run(model, **texts, output_attentions=True, use_cache=False)
+    weights = trace.attention(1, "decoder").weights
+    torch.testing.assert_close(weights[:, :3, :3], given["decoder_attentions"][1][0], rtol=0, atol=1e-6)
+    for ahead, theirs in enumerate(given["decoder_ngram_attentions"][1][0]):
+        rows = slice(3 + 3 * ahead, 6 + 3 * ahead)
+        torch.testing.assert_close(weights[:, rows, :3], theirs[..., :3], rtol=0, atol=1e-6)
+        torch.testing.assert_close(weights[:, rows, rows], theirs[..., 3:], rtol=0, atol=1e-6)
+    torch.testing.assert_close(trace.attention(0, "cross").weights, given["cross_attentions"][0][0], rtol=0, atol=1e-6)
 
 
 def test_every_copy_of_bigbirds_first_block_counts() -> None:
@@ -220,10 +241,10 @@ def test_every_copy_of_bigbirds_first_block_counts() -> None:
 def test_texts_decide_whether_bigbird_attends_sparsely(family: str) -> None:
     short, long, again = (traced(family, count)[0] for count in (13, FULL[family] + 1, 13))
     assert torch.equal(short.attention(0, "encoder").weights, again.attention(0, "encoder").weights)
-    for trace, sparse in ((short, False), (long, True)):
+    for trace, is_sparse in ((short, False), (long, True)):
         allowed = trace.attention(0, "encoder").allowed
         assert trace.fidelity.ok
-        assert (allowed is not None and not bool(allowed.all())) == sparse
+        assert (allowed is not None and not bool(allowed.all())) == is_sparse
     assert wrapped_sparse(family).limit == 64
 
 
