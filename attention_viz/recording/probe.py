@@ -17,7 +17,8 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
 from attention_viz.recording.interception.outside import FOLLOWED, outside_calls, parts_left_out, refusal_of
 from attention_viz.recording.interception.planning import check_planned, planned_by
-from attention_viz.recording.layout.slots import TEXT, WORDS, Axes, Axis, SlotStreams, slot_streams
+from attention_viz.recording.layout.axes import TEXT, Axes, Axis
+from attention_viz.recording.layout.slots import WORDS, SlotStreams, slot_streams
 from attention_viz.recording.layout.tiles import check_rows
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.recording.hooks import hooked
-from attention_viz.recording.layout.slots import TEXT, Axes, Axis
+from attention_viz.recording.layout.axes import TEXT, Axes, Axis
 from attention_viz.recording.sparse.hearing import sparse_turns
 from attention_viz.recording.sparse.positions import NONE, Positions, changed_rows, origins
 from attention_viz.recording.sparse.reading import found_in

@@ -21,7 +21,7 @@ from attention_viz.recording.interception.following import (
     entering_softmax,
     mark_written,
 )
-from attention_viz.recording.layout.slots import Axes
+from attention_viz.recording.layout.axes import Axes
 
 _LOGSUMEXP = {torch.logsumexp, Tensor.logsumexp, torch.special.logsumexp}
 _EXP = {torch.exp, Tensor.exp}
