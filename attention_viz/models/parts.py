@@ -66,7 +66,7 @@ class ModelParts:
         return replace(short, inputs=replace(short.inputs, limit=limit), beyond=beyond)
 
     def of_length(self, tokens: int) -> "ModelParts":
-        """Return the parts for a text of so many tokens."""
+        """Return the parts for a text with this number of tokens."""
         if self.beyond is None or tokens <= self.beyond.full:
             return self
         found = self.beyond.parts
@@ -146,7 +146,7 @@ def _probed(
 
 @dataclass(frozen=True, eq=False)
 class Beyond:
-    """A model's parts for texts of more than `full` tokens, to which it attends sparsely; probed at the first."""
+    """A model's parts for texts of more than `full` tokens, read by sparse attention; probed at the first."""
 
     full: int
     model: "PreTrainedModel"

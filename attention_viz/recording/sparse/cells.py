@@ -21,6 +21,8 @@ from attention_viz.recording.sparse.turn import Turn, TurnRun
 _WHOLE = 0.2
 # How often a row may have a key, as BigBird's rows have the first block.
 _MOST_TIMES = 15
+# Values are looked through in parts of so many heads' widths.
+_COARSE = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,14 +106,15 @@ def _columns(
     unit = 1 << (_MOST_TIMES * most).bit_length()
 
     def weighed(bit: int, value: int) -> Soften:
-        def soften(place: int, logits: Tensor, _compute: Callable[[Tensor], Tensor]) -> Tensor:
-            numbers = torch.arange(1, logits.shape[-1] + 1, device=logits.device)
-            some = live[place] if bit < 0 else live[place] & ((numbers >> bit & 1) == value)
-            return (some * (unit + numbers)).to(first.weights[place].dtype)
+        shares = list[Tensor]()
+        for place, one in enumerate(live):
+            numbers = torch.arange(1, one.shape[-1] + 1, device=one.device)
+            some = one if bit < 0 else one & ((numbers >> bit & 1) == value)
+            shares.append((some * (unit + numbers)).to(first.weights[place].dtype))
+        return lambda place, _logits, _compute: shares[place].clone()
 
-        return soften
-
-    found = whole(turn, by_one_hot(turn, first, path, head, weighed(-1, 0)))
+    every = weighed(-1, 0)
+    found = whole(turn, by_one_hot(turn, first, path, head, every, _attended(turn, first, path, head, every)))
     times, columns = found // unit, found % unit - 1
     several = times > 1
     for bit, value in itertools.product(range(most.bit_length()), (0, 1)):
@@ -123,6 +126,28 @@ def _columns(
     if bool(several.any()) or int(times.max()) > _MOST_TIMES:
         raise UnsupportedModel(f"{turn.name} attends to a token {int(times.max())} times in one row")
     return columns, times
+
+
+def _attended(turn: Turn, first: TurnRun, path: str, head: int, soften: Soften) -> Bool[Tensor, " key"]:
+    """Return which values may matter: with a short text in a long block, few do."""
+    value = first.values[path]
+    found = torch.zeros(len(value), dtype=torch.bool)
+
+    def look(start: int, stop: int) -> None:
+        if len(value) > _COARSE * head:
+            ones = torch.zeros_like(value)
+            ones[start:stop] = 1
+            if not bool(turn.run(values=_alone(first, path, ones), soften=soften).context.any()):
+                return
+        if stop - start <= _COARSE * head:
+            found[start:stop] = True
+            return
+        middle = (start + stop) // 2
+        look(start, middle)
+        look(middle, stop)
+
+    look(0, len(value))
+    return found
 
 
 def by_one_hot(
@@ -166,7 +191,7 @@ def whole(turn: Turn, numbers: Tensor) -> Tensor:
     """Return whole numbers, or refuse."""
     found = numbers.round()
     if not float((numbers - found).abs().max()) < _WHOLE:
-        raise UnsupportedModel(f"{turn.name} mixes several softmaxes in one row, or scales what it attends to")
+        raise UnsupportedModel(f"{turn.name} mixes several softmaxes in one row, or scales their sum")
     return found.long()
 
 

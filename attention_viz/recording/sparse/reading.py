@@ -80,7 +80,9 @@ def weights_of(turn: Turn, heads: int, count: int) -> Float[Tensor, "head query 
     """Return a turn's own weights by one-hot values, its softmaxes held."""
     first, _, shown = found_in(turn, count)
     head = sum(value.shape[1] for value in first.values.values()) // heads
-    found = torch.cat([by_one_hot(turn, first, path, head, held(first)) for path in first.values])
+    wanted = torch.zeros(len(next(iter(first.values.values()))), dtype=torch.bool)
+    wanted[shown.columns] = True
+    found = torch.cat([by_one_hot(turn, first, path, head, held(first), wanted) for path in first.values])
     return found[:, shown.rows.to(found.device)][..., shown.columns.to(found.device)]
 
 
