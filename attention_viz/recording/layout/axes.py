@@ -8,7 +8,8 @@ from attention_viz.trace.kind import Unit
 from attention_viz.trace.slots import block_tokens, joined_tokens, prediction_tokens, slot_tokens
 from attention_viz.trace.tokens import Tokens
 
-TEXT, SEEN = "text", "seen"
+# What a row may come from: words, an image or sound, and points or boxes in it.
+TEXT, SEEN, PROMPT = "text", "seen", "prompt"
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Axis:
 
     Attributes:
         before: how many slots come first; `after` as many last.
-        rest: what moves the others: "text", "seen", or "" if there are none.
+        rest: what moves the others: "text", "seen", "prompt", or "" if there are none.
         per: the text's tokens per slot, in order, if slots sum them; these come last.
         each: slots per token of the text; these come last.
     """
@@ -55,7 +56,7 @@ class Axis:
         slots = slot_tokens(self.unit, self.slots)
         if not others:
             return slots
-        found = rest(self.rest, others)
+        found = slot_tokens(Unit.PROMPT, others) if self.rest == PROMPT else rest(self.rest, others)
         return joined_tokens(*((slots, found) if self.before else (found, slots)))
 
 
