@@ -12,8 +12,7 @@ from torch import Tensor, nn
 import attention_viz as av
 from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.recording.layout import slots as layout
-from attention_viz.recording.layout.origins import SEEN, TEXT
-from attention_viz.recording.layout.slots import Axes, Axis
+from attention_viz.recording.layout.axes import SEEN, TEXT, Axes, Axis
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.tokens import Tokens
 from scripts.seen.building import tiny_seen
