@@ -61,11 +61,13 @@ class QueryRows:
         before, after, above, following = numpy.full((4, len(chosen)), -1)
         duplicates = numpy.zeros((0, 2), dtype=numpy.int64)
         if alike:
-            before, after = (_neighbours(queries, chosen, step, real) for step in (-1, 1))
+            # Spans may follow a text's own keys.
+            own = real[: len(queries)]
+            before, after = (_neighbours(queries, chosen, step, own) for step in (-1, 1))
             above = _patches_beside(queries, chosen, (-1, 0)) if queries.placed else above
         if alike and queries.ids is not None:
-            ids, columns = numpy.array(queries.ids), numpy.arange(len(keys))
-            same = (ids[chosen, None] == ids) & (chosen[:, None] > columns) & real
+            ids, columns = numpy.array(queries.ids), numpy.arange(len(queries))
+            same = (ids[chosen, None] == ids) & (chosen[:, None] > columns) & real[: len(queries)]
             duplicates = numpy.argwhere(same)
             # The lines of a row stand together, in the order of the keys: the last one stays.
             following[duplicates[:, 0]] = duplicates[:, 1] + 1

@@ -15,8 +15,9 @@ from attention_viz.models.continuation import Growing
 from attention_viz.models.encoder_decoder import Answering
 from attention_viz.protocol.facts import ModelFacts
 from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, LaidOut, laid_out_of
+from attention_viz.recording.layout.spans import SpanReader
 from attention_viz.recording.probe import Anatomy, probe
-from attention_viz.recording.runner import Runner, versions
+from attention_viz.recording.runner import Pass, Runner, versions
 from attention_viz.recording.stepping import Stepping
 from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.ahead import Progress
@@ -92,6 +93,11 @@ class ModelParts:
         return Answering(self.tracer, self.inputs, self.tokenizer)
 
     @once
+    def spans(self) -> SpanReader:
+        """The keys that are made of several tokens."""
+        return SpanReader(self.tracer.runner, self.tracer.anatomy.streams)
+
+    @once
     def growing(self) -> Growing:
         """The continuation of a decoder's traces."""
         if self.facts.adds_tokens:
@@ -115,7 +121,13 @@ class ModelParts:
             TokenAxes.of_text(self.tracer.anatomy, reading.tokens),
             self.tracer.runner.inputs(reading.tensors),
         )
-        return self.tracer.trace(inputs, lambda _recorded: axes, edits, provenance, keep, progress, cells=cells)
+
+        def found(recorded: Pass) -> TokenAxes:
+            if not self.tracer.anatomy.has_spans:
+                return axes
+            return TokenAxes(axes.queries, self.spans.keys(inputs, recorded, reading.tokens))
+
+        return self.tracer.trace(inputs, found, edits, provenance, keep, progress, cells=cells)
 
 
 def _numbers(anatomy: Anatomy) -> Mapping[str, tuple[int, ...]]:

@@ -18,6 +18,7 @@ from attention_viz.recording.find_wiring import listened
 from attention_viz.recording.interception.outside import FOLLOWED, outside_calls, parts_left_out, refusal_of
 from attention_viz.recording.interception.planning import check_planned, planned_by
 from attention_viz.recording.layout.slots import WORDS, Axes, SlotStreams, slot_streams
+from attention_viz.recording.layout.spans import SpanStreams, span_streams
 from attention_viz.recording.layout.tiles import check_rows
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
@@ -39,7 +40,7 @@ from attention_viz.recording.towers import (
 )
 from attention_viz.recording.wiring import Wiring
 from attention_viz.trace.kept import KeptLayers, LayerNumber, chosen_layers
-from attention_viz.trace.kind import SLOT_STREAMS
+from attention_viz.trace.kind import SLOT_STREAMS, stream_kind
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import STREAMS, Provenance
 
@@ -64,6 +65,7 @@ class Anatomy:
         mixer_heads: those calls' heads or channels.
         mixer_channels: whether those calls have a matrix per channel.
         axes: the kinds of rows and columns of streams with slots.
+        has_spans: whether keys are the text's tokens, and spans of them.
     """
 
     streams: tuple[str, ...]
@@ -80,6 +82,7 @@ class Anatomy:
     mixer_heads: tuple[int, ...] = ()
     mixer_channels: tuple[bool, ...] = ()
     axes: Mapping[str, Axes] = field(default_factory=dict[str, Axes])
+    has_spans: bool = False
 
     @once
     def layers(self) -> Mapping[str, KeptLayers]:
@@ -100,7 +103,8 @@ class Anatomy:
 
     def real_rows(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor | None]:
         """Return which queries of each stream aren't padding; None if unknown."""
-        return {stream: None if stream in self.axes else unpadded(stream, inputs) for stream in self.reading}
+        names = {stream: stream_kind(stream) if self.has_spans else stream for stream in self.reading}
+        return {stream: None if stream in self.axes else unpadded(one, inputs) for stream, one in names.items()}
 
     @property
     def heads_by_stream(self) -> Mapping[str, tuple[int, ...]]:
@@ -266,7 +270,8 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     calls = recorded.calls
     count, target = (inputs[name].shape[1] if name in inputs else 0 for name in ("input_ids", "decoder_input_ids"))
     count = count or (inputs["inputs_embeds"].shape[1] if "inputs_embeds" in inputs else 0)
-    streams, axes = _streams(runner, inputs, recorded, family, (count, target))
+    spans = None if runner.answers or SEEN & {*inputs} else span_streams(runner, inputs, recorded)
+    streams, axes = _streams(runner, inputs, recorded, family, (count, target), spans)
     if SEEN & {*inputs}:
         # An image's positions may come before the words, in the output, too.
         count = max(count, calls[-1].attention.shape[-2]) if count else 0
@@ -286,15 +291,23 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         mixer_heads=tuple(call.mixer.shape[-3] for call in recorded.mixers),
         mixer_channels=tuple(call.mixer.per == "channel" for call in recorded.mixers),
         axes=axes,
+        has_spans=spans is not None,
     )
     return anatomy, any(one.by in FOLLOWED for one in outside)
 
 
 def _streams(
-    runner: Runner, inputs: Mapping[str, Tensor], recorded: Pass, family: str, lengths: tuple[int, int]
+    runner: Runner,
+    inputs: Mapping[str, Tensor],
+    recorded: Pass,
+    family: str,
+    lengths: tuple[int, int],
+    spans: SpanStreams | None,
 ) -> tuple[tuple[str, ...], Mapping[str, Axes]]:
     """Return each call's stream, and the axes of streams with slots."""
     calls = recorded.calls
+    if spans is not None:
+        return spans.names, {}
     if SEEN & {*inputs}:
         if runner.switch.plan.sites:
             check_heads(runner.model, calls)

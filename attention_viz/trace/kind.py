@@ -108,6 +108,8 @@ MEDIA = (InputKind.PICTURE, InputKind.SOUND)
 class Unit(StrEnum):
     """A token's unit: a word or piece of one, an image patch, an audio frame, or a position that the model adds.
 
+    A span is a position that the model makes of neighbouring tokens, such as DeepSeek V4's compressed keys.
+
     Attributes:
         token: the name of one if a word may have several pieces.
         tokens: its plural.
@@ -124,6 +126,7 @@ class Unit(StrEnum):
     OBJECT = "object query", "object queries", "object query", "object queries", None, (), "query"
     OUTPUT = "output query", "output queries", "output query", "output queries", None, (), "output"
     VIRTUAL = "virtual token", "virtual tokens", "virtual token", "virtual tokens", None, (), "virtual"
+    SPAN = "span", "spans", "span", "spans", None, ()
 
     plural: str
     token: str

@@ -1,6 +1,6 @@
-"""The positions that a model adds to its input: latents, object queries, virtual tokens."""
+"""The positions that a model adds to its input: latents, object queries, virtual tokens, spans."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import fields
 
 from attention_viz.trace.kind import CROSSING_STREAMS, Unit
@@ -11,6 +11,20 @@ def slot_tokens(unit: Unit, count: int) -> Tokens:
     """Return `count` slots, numbered from 0."""
     labels = tuple(f"{unit} {number}" for number in range(count))
     return Tokens(labels, None, spelling=("text",) * count, slots=(unit.value,) * count)
+
+
+def span_tokens(spans: Sequence[tuple[int, int]]) -> Tokens:
+    """Return positions made of several tokens, named by the first and the last: "span 4–7"."""
+    labels = tuple(f"{Unit.SPAN} {first}–{last}" if first < last else f"{Unit.SPAN} {first}" for first, last in spans)
+    return Tokens(labels, None, spelling=("text",) * len(spans), slots=(Unit.SPAN.value,) * len(spans))
+
+
+def span_at(tokens: Tokens, position: int) -> range | None:
+    """Return the positions of the tokens that a position is made of; None if it isn't a span."""
+    if tokens.slots[position] != Unit.SPAN.value:
+        return None
+    first, _, last = tokens.labels[position].removeprefix(f"{Unit.SPAN} ").partition("–")
+    return range(int(first), int(last or first) + 1) if first.isdigit() and (last or first).isdigit() else None
 
 
 def joined_tokens(*parts: Tokens) -> Tokens:
@@ -25,10 +39,9 @@ def joined_tokens(*parts: Tokens) -> Tokens:
 
 
 def are_alike(stream: str, queries: Tokens, keys: Tokens) -> bool:
-    """Return whether a stream's queries are its keys, position by position."""
-    return stream not in CROSSING_STREAMS and queries.slots.count(None) - len(queries) == keys.slots.count(None) - len(
-        keys
-    )
+    """Return whether a stream's queries are its keys, position by position; only spans may come after them."""
+    own = len(keys) - keys.slots.count(Unit.SPAN.value)
+    return stream not in CROSSING_STREAMS and queries.slots.count(None) - len(queries) == keys.slots.count(None) - own
 
 
 def has_target(streams: Collection[str]) -> bool:

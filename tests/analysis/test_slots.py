@@ -21,6 +21,7 @@ from attention_viz.trace.kind import SLOTS, Unit
 from attention_viz.trace.trace import Trace
 from attention_viz.views.registry import VIEWS
 from tests.recording.layout.test_slot_families import IDS, detr, perceiver, tuned
+from tests.recording.layout.test_spans import compressing
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 STREAMS = [
@@ -28,6 +29,8 @@ STREAMS = [
     *(("detr", stream) for stream in ("picture", "pooling", "slots")),
     ("prefix", "decoder"),
     ("prompt", "decoder"),
+    ("spans", "decoder 2"),
+    ("spans", "decoder 3"),
 ]
 # Roles that need positions in an order, or ids.
 TOKENS_ONLY = ("previous", "next", "same token", "induction", "above")
@@ -43,7 +46,8 @@ def traced(name: str) -> Trace:
     if name == "detr":
         model, inputs = detr()
         return av.wrap(model, inputs=inputs).trace(inputs)
-    return av.wrap(perceiver() if name == "perceiver" else tuned(name)).trace_ids(IDS)
+    made = compressing() if name == "spans" else perceiver() if name == "perceiver" else tuned(name)
+    return av.wrap(made).trace_ids(IDS)
 
 
 def views(trace: Trace, stream: str) -> Iterator[tuple[str, Callable[[], object]]]:
