@@ -84,7 +84,8 @@ class Answering:
         def axes(recorded: Pass) -> TokenAxes:
             source = reading.tokens if self.source is None else self.source(recorded)
             said = self._produced(known, recorded.output[:]) if produced is None else produced
-            pair = TokenAxes.of_pair(source, known, said)
+            merged = self.tracer.anatomy.merged
+            pair = TokenAxes.of_merged(source, known) if merged else TokenAxes.of_pair(source, known, said)
             return pair if self.every is None else pair.within(self.every(recorded))
 
         # All of it is to be read, said outright: some models take the token that pads for padding wherever it stands.

@@ -17,6 +17,7 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
 from attention_viz.recording.interception.outside import FOLLOWED, outside_calls, parts_left_out, refusal_of
 from attention_viz.recording.interception.planning import check_planned, planned_by
+from attention_viz.recording.layout.merged import merges
 from attention_viz.recording.layout.slots import WORDS, Axes, SlotStreams, slot_streams
 from attention_viz.recording.layout.spans import SpanStreams, span_streams
 from attention_viz.recording.layout.tiles import check_rows
@@ -66,6 +67,7 @@ class Anatomy:
         mixer_channels: whether those calls have a matrix per channel.
         axes: the kinds of rows and columns of streams with slots.
         has_spans: whether keys are the text's tokens, and spans of them.
+        merged: whether a decoder's keys are its own tokens, and the encoder's.
     """
 
     streams: tuple[str, ...]
@@ -83,6 +85,7 @@ class Anatomy:
     mixer_channels: tuple[bool, ...] = ()
     axes: Mapping[str, Axes] = field(default_factory=dict[str, Axes])
     has_spans: bool = False
+    merged: bool = False
 
     @once
     def layers(self) -> Mapping[str, KeptLayers]:
@@ -292,6 +295,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         mixer_channels=tuple(call.mixer.per == "channel" for call in recorded.mixers),
         axes=axes,
         has_spans=spans is not None,
+        merged=runner.answers and set(streams) == {"encoder", "decoder"},
     )
     return anatomy, any(one.by in FOLLOWED for one in outside)
 
@@ -318,7 +322,7 @@ def _streams(
     if not calls:
         return (), {}
     if runner.answers:
-        return _pair(family, calls, *lengths), {}
+        return _pair(family, calls, *lengths, merged=merges(runner, inputs, recorded)), {}
     slots = _slots(runner, inputs, recorded)
     return _alone(family, calls, lengths[0], slots)
 
@@ -362,19 +366,23 @@ def _alone(
     return tuple(own if name in ("", WORDS) else name for name in slots.names), axes
 
 
-def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[str, ...]:
+def _pair(family: str, calls: Sequence[Call], count: int, target: int, *, merged: bool) -> tuple[str, ...]:
     """Return an encoder–decoder's streams, by the lengths of queries and keys."""
     kinds = {(count, count): "encoder", (target, target): "decoder", (target, count): "cross"}
+    if merged:
+        kinds = {(count, count): "encoder", (target, target + count): "decoder"}
     for call in calls:
         _check_shape(family, call, tuple(kinds))
     streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
-    missing = [stream for stream in ("encoder", "decoder", "cross") if stream not in streams]
+    missing = [stream for stream in dict.fromkeys(kinds.values()) if stream not in streams]
     if missing:
         raise _ElsewhereError(
             f"no {' or '.join(missing)} attention was found in the encoder–decoder {family}; use one with all three, "
             "such as by building its decoder with add_cross_attention=True"
         )
-    if not all(looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
+    if not merged and not all(
+        looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"
+    ):
         raise UnsupportedModel(f"the decoder of {family} attends ahead; use a causal decoder")
     return streams
 

@@ -23,6 +23,7 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.gradients import ModelRun, relevance
 from attention_viz.recording.interception.bias_parts import bias_parts
 from attention_viz.recording.interception.outside import OutsideListener, parts_left_out
+from attention_viz.recording.layout.merged import merged_keys
 from attention_viz.recording.layout.tiles import check_rows
 from attention_viz.recording.outputs.breaking import SEEN, naming_foreign, reporting
 from attention_viz.recording.outputs.readout import body_of
@@ -76,6 +77,11 @@ class TokenAxes:
         """Return an encoder–decoder's axes; the tokens produced name the rows of cross-attention."""
         queries = {"encoder": source, "decoder": read, "cross": produced}
         return cls(queries, {"encoder": source, "decoder": read, "cross": source})
+
+    @classmethod
+    def of_merged(cls, source: Tokens, read: Tokens) -> "TokenAxes":
+        """Return the axes of an encoder–decoder whose decoder attends to both texts at once."""
+        return cls({"encoder": source, "decoder": read}, {"encoder": source, "decoder": merged_keys(read, source)})
 
     def with_slots(self, found: Mapping[str, tuple[Tokens, Tokens]]) -> "TokenAxes":
         """Return these axes with those of more streams, rows and columns each."""

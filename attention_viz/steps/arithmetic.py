@@ -199,7 +199,8 @@ def _reason(opened: OpenHead, row: int, column: int) -> str:
     span = span_at(opened.trace.key_tokens(opened.stream), column)
     if span is not None and row < span.stop - 1:
         return "the key's span ends later in the text than the query"
-    if stream_kind(opened.stream) == "decoder" and span is None and column > row:
+    own = len(opened.trace.query_tokens(opened.stream))
+    if stream_kind(opened.stream) == "decoder" and row < column < own:
         return "the key comes later in the text than the query"
     return "an edit blocks it" if opened.trace.provenance.edits else "the model's mask doesn't allow this pair"
 

@@ -44,9 +44,15 @@ def are_alike(stream: str, queries: Tokens, keys: Tokens) -> bool:
     return stream not in CROSSING_STREAMS and queries.slots.count(None) - len(queries) == keys.slots.count(None) - own
 
 
+def target_stream(streams: Collection[str]) -> str:
+    """Return the stream whose rows are the text that an encoder–decoder writes."""
+    return "cross" if "cross" in streams else "decoder"
+
+
 def has_target(streams: Collection[str]) -> bool:
     """Return whether these streams are of a model that reads one thing and writes a text."""
     found = {*streams}
     # A text's own attention to an image or audio makes it no second text.
     beside = {"picture", "sound"} & found and "encoder" not in found
-    return found == {"cross"} or ({"decoder", "cross"} <= found and not beside)
+    # Some decoders attend to their own text and to the encoder's in one softmax.
+    return found in ({"cross"}, {"encoder", "decoder"}) or ({"decoder", "cross"} <= found and not beside)

@@ -96,8 +96,8 @@ def pairs_of(scene: StreamScene) -> list[Pairs]:
     keys[list(scene.resting)] = False
     if not scene.alike:
         if not scene.writes:
-            # Virtual tokens come before a text's own keys, and spans after them.
-            before = 0 if scene.keys.tokens.slots[-1] else len(scene.keys.pieces) - len(scene.queries.pieces)
+            # Virtual tokens come before a text's own keys.
+            before = next((at for at, one in enumerate(scene.keys.tokens.slots) if one is None), 0)
             own = asked + before == columns
             return _if_any("link", 1.0 * (content & keys & ~(own & (scene.stream not in CROSSING_STREAMS))))
         return _if_any("alignment", (content & keys) * torch.where(asked == columns, _UNMOVED, 1.0))

@@ -42,29 +42,38 @@ class _Keys(Recorder):
 
 
 @dataclass(frozen=True, eq=False)
-class _Entered:
-    """One turn's inputs: a module's own, and the place of its rows of tokens among them."""
+class EnteredTurn:
+    """One turn's inputs of a module."""
 
     module: nn.Module
     inputs: tuple[Any, ...]
     named: Mapping[str, Any]
 
     @property
-    def rows(self) -> Tensor:
-        """Its input, (1, token, width)."""
-        found = self.inputs[0] if self.inputs else self.named.get("hidden_states")
-        if not isinstance(found, Tensor) or found.ndim != 3 or not found.is_floating_point():
-            raise UnsupportedModel(f"{type(self.module).__name__} doesn't read rows of tokens first")
-        return found
+    def rows(self) -> dict[int | str, Tensor]:
+        """Its inputs of rows, (1, token, width), by place or name."""
+        every: dict[int | str, Any] = {**dict(enumerate(self.inputs)), **self.named}
+        return {
+            place: one
+            for place, one in every.items()
+            if isinstance(one, Tensor) and one.ndim == 3 and one.is_floating_point()
+        }
 
-    def call(self, runner: "Runner", rows: Tensor) -> Call:
-        """Run the module up to its attention, on other rows."""
-        inputs = (rows, *self.inputs[1:])
-        named = self.named if self.inputs else {**self.named, "hidden_states": rows}
+    @property
+    def main(self) -> int | str:
+        """The place or name of its first input of rows."""
+        if not (found := [*self.rows]):
+            raise UnsupportedModel(f"{type(self.module).__name__} doesn't read rows of tokens")
+        return found[0]
+
+    def call(self, runner: "Runner", place: int | str, rows: Tensor) -> Call:
+        """Run the module up to its attention, with other rows at one place."""
+        inputs = [rows if at == place else one for at, one in enumerate(self.inputs)]
+        named = {name: rows if name == place else one for name, one in self.named.items()}
         recorder = _Keys()
         # A module may refuse to run again, such as one with a cache, whatever its own code raises.
         with contextlib.suppress(RunEnded, Exception), runner.hearing(recorder, slopes=True):
-            self.module.forward(*(inputs if self.inputs else ()), **named)
+            self.module.forward(*inputs, **named)
         if recorder.heard is None:
             raise UnsupportedModel(f"{type(self.module).__name__} doesn't attend when it runs alone")
         return recorder.heard
@@ -147,17 +156,17 @@ def spans_of(
     Raises:
         UnsupportedModel: its keys aren't the tokens, then keys made of neighbouring tokens.
     """
-    return tuple(_spans(runner, one) for one in _entered(runner, inputs, modules))
+    return tuple(_spans(runner, one) for one in entered_turns(runner, inputs, modules))
 
 
-def _entered(runner: "Runner", inputs: Mapping[str, Tensor], modules: Sequence[nn.Module]) -> list[_Entered]:
+def entered_turns(runner: "Runner", inputs: Mapping[str, Tensor], modules: Sequence[nn.Module]) -> list[EnteredTurn]:
     """Return each module's inputs in a run."""
-    recorder, found = Recorder(keep=()), dict[nn.Module, _Entered]()
+    recorder, found = Recorder(keep=()), dict[nn.Module, EnteredTurn]()
 
     def enter(module: nn.Module, given: tuple[Any, ...], named: Mapping[str, Any]) -> None:
         if recording.get() is not recorder:
             return
-        found.setdefault(module, _Entered(module, given, dict(named)))
+        found.setdefault(module, EnteredTurn(module, given, dict(named)))
         if len(found) == len(set(modules)):
             raise RunEnded
 
@@ -167,10 +176,11 @@ def _entered(runner: "Runner", inputs: Mapping[str, Tensor], modules: Sequence[n
     return [found[module] for module in modules]
 
 
-def _spans(runner: "Runner", entered: _Entered) -> tuple[Span, ...]:
-    rows = entered.rows.detach().clone().requires_grad_(True)
-    call, count, name = entered.call(runner, rows), rows.shape[1], type(entered.module).__name__
-    own, made = (_moving(call, rows, range(*edges)) for edges in ((0, count), (count, call.attention.shape[-1])))
+def _spans(runner: "Runner", entered: EnteredTurn) -> tuple[Span, ...]:
+    place = entered.main
+    rows = entered.rows[place].detach().clone().requires_grad_(True)
+    call, count, name = entered.call(runner, place, rows), rows.shape[1], type(entered.module).__name__
+    own, made = (moving(call, rows, range(*edges)) for edges in ((0, count), (count, call.attention.shape[-1])))
     if not torch.equal(own, torch.eye(count, dtype=torch.bool)):
         raise UnsupportedModel(f"{name}'s first keys aren't the text's tokens in their order")
     for token, keys in enumerate(made):
@@ -184,7 +194,7 @@ def _spans(runner: "Runner", entered: _Entered) -> tuple[Span, ...]:
     return tuple((one[0], one[-1]) for one in found)
 
 
-def _moving(call: Call, rows: Tensor, keys: range) -> Bool[Tensor, "token key"]:
+def moving(call: Call, rows: Tensor, keys: range) -> Bool[Tensor, "token key"]:
     """Return which of some keys each token may move: no sum of keys denies it."""
     chance = torch.Generator().manual_seed(0)
     sides = [side[..., keys.start : keys.stop, :] for side in (call.attention.key, call.attention.value)]
@@ -195,8 +205,10 @@ def _moving(call: Call, rows: Tensor, keys: range) -> Bool[Tensor, "token key"]:
         ones = torch.tensor([bool(gray_bit(int(number), bit)) for number in numbers])
         for which in (ones, ~ones):
             total = torch.stack([one[..., which.to(one.device), :].sum() for one in weighed]).sum()
-            slope = torch.autograd.grad(total, rows, retain_graph=True)[0] if total.requires_grad else None
-            if slope is None or not bool(slope.isfinite().all()):
+            slope = torch.zeros_like(rows)
+            if total.requires_grad:
+                slope = torch.autograd.grad(total, rows, retain_graph=True, materialize_grads=True)[0]
+            if not bool(slope.isfinite().all()):
                 raise UnsupportedModel(f"{type(call.module).__name__}'s keys have no finite gradients")
             found[:, which] &= (slope[0] != 0).any(dim=-1).cpu()[:, None]
     return found
