@@ -61,6 +61,11 @@ class ModelParts:
         runner, anatomy = probe(Runner.of(hf_model), limit, None if example is None else example.tensors)
         if limit is not None and reader is None:
             limit -= max((one.keys.slots for name, one in anatomy.axes.items() if name not in SLOT_STREAMS), default=0)
+        if anatomy.has_canvas and reader is None:
+            raise UnsupportedModel(
+                f"{type(hf_model).__name__} doesn't run on text alone: it refines a canvas. Pass one as "
+                'decoder_input_ids, av.wrap(model, inputs={"input_ids": …, "decoder_input_ids": …})'
+            )
         laid_out = None if reader is None else laid_out_of(reader, runner, anatomy)
         provenance = replace(
             provenance,

@@ -17,7 +17,7 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
 from attention_viz.recording.interception.outside import FOLLOWED, outside_calls, parts_left_out, refusal_of
 from attention_viz.recording.interception.planning import check_planned, planned_by
-from attention_viz.recording.layout.merged import merges
+from attention_viz.recording.layout.merged import canvas_streams, merges
 from attention_viz.recording.layout.slots import WORDS, Axes, SlotStreams, slot_streams
 from attention_viz.recording.layout.spans import SpanStreams, span_streams
 from attention_viz.recording.layout.tiles import check_rows
@@ -68,6 +68,7 @@ class Anatomy:
         axes: the kinds of rows and columns of streams with slots.
         has_spans: whether keys are the text's tokens, and spans of them.
         merged: whether a decoder's keys are its own tokens, and the encoder's.
+        has_canvas: whether its rows refine a text beside the one it reads.
     """
 
     streams: tuple[str, ...]
@@ -86,6 +87,7 @@ class Anatomy:
     axes: Mapping[str, Axes] = field(default_factory=dict[str, Axes])
     has_spans: bool = False
     merged: bool = False
+    has_canvas: bool = False
 
     @once
     def layers(self) -> Mapping[str, KeptLayers]:
@@ -296,6 +298,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         axes=axes,
         has_spans=spans is not None,
         merged=runner.answers and set(streams) == {"encoder", "decoder"},
+        has_canvas=runner.answers and set(map(stream_kind, streams)) == {"encoder", "cross"} and not SEEN & {*inputs},
     )
     return anatomy, any(one.by in FOLLOWED for one in outside)
 
@@ -322,6 +325,8 @@ def _streams(
     if not calls:
         return (), {}
     if runner.answers:
+        if (canvas := canvas_streams(runner, inputs, recorded)) is not None:
+            return canvas, {}
         return _pair(family, calls, *lengths, merged=merges(runner, inputs, recorded)), {}
     slots = _slots(runner, inputs, recorded)
     return _alone(family, calls, lengths[0], slots)

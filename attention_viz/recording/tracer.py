@@ -100,7 +100,8 @@ class TokenAxes:
     def real(self, streams: Sequence[str]) -> Real:
         """Return a pass's real rows; `streams` has one per call."""
         calls = [_real(self.queries[stream]) for stream in streams]
-        read = "decoder" if "decoder" in streams else streams[0] if streams else next(iter(self.queries))
+        last = "cross" if streams and streams[0] == "encoder" and "cross" in streams else next(iter(streams), "")
+        read = "decoder" if "decoder" in streams else last or next(iter(self.queries))
         return Real(_real(self.queries[read]), calls)
 
 

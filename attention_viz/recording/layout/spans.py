@@ -137,7 +137,7 @@ def span_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
         return None
     spans = {id(call): one for call, one in zip(longer, found, strict=True)}
     closed = all(_looks_back(call, count, spans.get(id(call), ())) for call in calls)
-    kinds, base = list(map(_kind, calls)), "decoder" if closed else "encoder"
+    kinds, base = list(map(kind_of, calls)), "decoder" if closed else "encoder"
     for kind in dict.fromkeys(kinds):
         if len({spans.get(id(call), ()) for call, own in zip(calls, kinds, strict=True) if own == kind}) > 1:
             raise UnsupportedModel(f"{kind[0]} makes keys of other tokens in another layer of the same kind")
@@ -214,7 +214,7 @@ def moving(call: Call, rows: Tensor, keys: range) -> Bool[Tensor, "token key"]:
     return found
 
 
-def _kind(call: Call) -> tuple[str, ...]:
+def kind_of(call: Call) -> tuple[str, ...]:
     """Return the classes of an attention module and of all in it: layers of a kind have the same."""
     return tuple(type(one).__name__ for one in call.module.modules())
 

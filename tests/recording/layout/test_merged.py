@@ -1,4 +1,4 @@
-"""T5Gemma 2's decoder attends to its own tokens and to its encoder's in one softmax."""
+"""T5Gemma 2's decoder and DiffusionGemma's canvas attend to their own tokens and to another text's in one softmax."""
 
 import copy
 import functools
@@ -95,3 +95,66 @@ def test_questions_of_an_encoder_decoder_have_answers() -> None:
     edited = wrapped.trace_ids(ids(SOURCE), decoder_input_ids=ids(TARGET), edits=[av.Ablate(0, 1, stream="decoder")])
     assert not torch.equal(edited.output, trace.output)
     assert float(av.gradient(wrapped, trace, layer=0, stream="decoder").abs().max()) > 0
+
+
+CONTEXT, CANVAS = 11, 7
+
+
+def read(count: int = CONTEXT, padded: int = 0) -> dict[str, Tensor]:
+    mask = torch.ones(1, count, dtype=torch.long)
+    mask[:, slice(None, padded) if padded > 0 else slice(count + padded, None) if padded else slice(0)] = 0
+    both = torch.cat([mask, torch.ones(1, CANVAS, dtype=torch.long)], dim=1)
+    canvas = ids(CANVAS) + 2
+    return {
+        "input_ids": ids(count),
+        "attention_mask": mask,
+        "decoder_input_ids": canvas,
+        "decoder_attention_mask": both,
+    }
+
+
+@functools.cache
+def diffusion() -> tuple[PreTrainedModel, Any]:
+    model = tiny(Family("diffusion_gemma", "DiffusionGemmaModel"), scale=4)
+    return model, av.wrap(model, inputs=read())
+
+
+@pytest.mark.parametrize("padded", [0, 2, -2])
+def test_a_canvas_reads_the_prompts_last_keys_and_its_own(padded: int) -> None:
+    model, wrapped = diffusion()
+    given = read(padded=padded)
+    trace = wrapped.trace(given)
+    assert trace.fidelity.ok
+    assert trace.streams == ("encoder", "cross", "cross 2")
+    eager = copy.deepcopy(model)
+    eager.set_attn_implementation("eager")
+    with torch.no_grad():
+        theirs = eager(**given, output_attentions=True).attentions
+    labels = tuple(map(str, ids(CONTEXT)[0].tolist())), tuple(map(str, given["decoder_input_ids"][0].tolist()))
+    for stream, last in (("cross", 3), ("cross 2", CONTEXT)):
+        (number,) = trace.layer_numbers(stream)
+        weights, keys = trace.attention(number, stream).weights, trace.key_tokens(stream)
+        assert_close(weights, theirs[number][0], rtol=0, atol=1e-5)
+        assert keys.labels == (*labels[0][-last:], *labels[1])
+        assert trace.query_tokens(stream).labels == labels[1]
+        filling = [at for at, one in enumerate(keys.padding) if one]
+        assert len(filling) == (2 if padded and (stream == "cross 2" or padded < 0) else 0)
+        assert not bool(weights[..., filling].any())
+
+
+@pytest.mark.parametrize("count", [1, 3, 30])
+def test_a_canvas_reads_a_prompt_of_any_length(count: int) -> None:
+    trace = diffusion()[1].trace(read(count))
+    assert trace.fidelity.ok
+    assert [len(trace.key_tokens(one)) - CANVAS for one in ("cross", "cross 2")] == [min(count, 3), count]
+
+
+def test_a_canvas_with_other_keys_or_without_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = diffusion()[0]
+    with pytest.raises(UnsupportedModel, match="refines a canvas"):
+        _ = av.wrap(model)
+    monkeypatch.setattr(merged, "_is_cached", lambda *_: False)
+    with pytest.raises(UnsupportedModel, match="attends over"):
+        _ = av.wrap(model, inputs=read())
+    with pytest.raises(UnsupportedModel, match="doesn't read the last 3 keys"):
+        _ = diffusion()[1].trace(read())
