@@ -396,5 +396,5 @@ def _check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> N
     if call.attention.shape[1:] not in known:
         raise UnsupportedModel(
             f"{family} attends over {call.attention.shape[1:]} (query, key), but its tokens are "
-            f"{' or '.join(map(str, known))}; use a model whose queries and keys are its tokens"
+            f"{' or '.join(map(str, known))}: it makes patches or other positions of its own; use a model without"
         )

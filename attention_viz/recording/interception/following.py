@@ -285,7 +285,10 @@ class Following(TorchFunctionMode):
         """Multiply weights with values: one attention call."""
         assert weights.logits is not None
         if weights.place in self.taken:
-            raise UnsupportedModel("it multiplies the same weights with values twice")
+            raise UnsupportedModel(
+                "it multiplies the same weights twice, with values and with others, such as those of relative "
+                "positions; use a model whose heads' outputs are weights times values"
+            )
         if not _holds(args[1] if func is torch.einsum and isinstance(args[1], Tensor) else args[0], weights):
             raise UnsupportedModel("it multiplies values with the weights in another order")
         self.taken.add(weights.place)
