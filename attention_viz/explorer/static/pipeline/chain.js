@@ -126,7 +126,9 @@ function blocking(opened, pair) {
  * @param {Opened} opened @param {{query: number}} pair @param {number} key @returns {"padding" | "later" | "mask"} */
 export function reasonOf({header}, {query}, key) {
   if (header.axes[header.axis.key].padding.includes(key)) return "padding";
-  return (header.mixer?.causal ?? header.stream === "decoder") && key > query ? "later" : "mask";
+  // Spans, or an encoder’s keys, may follow a text’s own.
+  const own = header.axes[header.axis.query].labels.length;
+  return (header.mixer?.causal ?? header.stream.startsWith("decoder")) && key > query && key < own ? "later" : "mask";
 }
 
 /** How a number came about, for the line of arithmetic.
