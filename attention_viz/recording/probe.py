@@ -17,27 +17,21 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
 from attention_viz.recording.interception.outside import FOLLOWED, outside_calls, parts_left_out, refusal_of
 from attention_viz.recording.interception.planning import check_planned, planned_by
-from attention_viz.recording.layout.merged import canvas_streams, merges
-from attention_viz.recording.layout.slots import WORDS, Axes, SlotStreams, slot_streams
-from attention_viz.recording.layout.spans import SpanStreams, span_streams
+from attention_viz.recording.layout.slots import Axes, UnmatchedWordsError
+from attention_viz.recording.layout.spans import span_streams
+from attention_viz.recording.layout.streams import ElsewhereError, streams_of
 from attention_viz.recording.layout.tiles import check_rows
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.recording.outputs.generation import why_no_words
-from attention_viz.recording.recorder import Call
 from attention_viz.recording.references.exact import COPIES_DIFFER, copies_differ, why_nan, why_not_same
-from attention_viz.recording.runner import Pass, Runner
+from attention_viz.recording.runner import Runner
 from attention_viz.recording.towers import (
-    check_heads,
-    check_turns,
     layer_numbers,
     layers_without,
-    looks_back,
     mixer_places,
     numbering_note,
-    paths_of,
     sampling_parts,
-    streams_by_tower,
 )
 from attention_viz.recording.wiring import Wiring
 from attention_viz.trace.kept import KeptLayers, LayerNumber, chosen_layers
@@ -183,6 +177,8 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
         if not softmaxes_beside:
             return runner, anatomy
         beside = runner, anatomy
+    except UnmatchedWordsError:
+        raise
     except UnsupportedModel as error:
         refusal = error
     try:
@@ -191,7 +187,7 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
     except UnsupportedModel as error:
         if beside is not None:
             return beside
-        raise (error if isinstance(refusal, _ElsewhereError) else refusal) from None
+        raise (error if isinstance(refusal, ElsewhereError) else refusal) from None
     if plan.is_own:
         planned = replace(runner, switch=replace(runner.switch, plan=plan))
         try:
@@ -200,6 +196,8 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
                 return beside
             with naming(runner, inputs):
                 return check_planned(planned, inputs, anatomy.places), anatomy
+        except UnmatchedWordsError:
+            raise
         except UnsupportedModel as error:
             if beside is None:
                 raise (UnsupportedModel(plan.unless) if plan.unless else error) from None
@@ -216,10 +214,6 @@ def _is_unused(runner: Runner, inputs: Mapping[str, Tensor], anatomy: Anatomy) -
     heads = [(anatomy.numbers[number], head) for number in pooling for head in range(anatomy.heads[number])]
     edits = [Ablate(layer, head, stream="pooling") for layer, head in heads]
     return torch.equal(runner.record(inputs, edits, anatomy.places).output[:], runner.record(inputs).output[:])
-
-
-class _ElsewhereError(UnsupportedModel):
-    """Raised if attention runs outside the interface."""
 
 
 def probe_inputs(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
@@ -253,7 +247,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     if not recorded.calls and not recorded.mixers:
         if why := why_silent(model):
             raise UnsupportedModel(f"can't record {family}: {why}")
-        raise _ElsewhereError(refusal_of(family, outside))
+        raise ElsewhereError(refusal_of(family, outside))
     if not recorded.calls:
         with naming(runner, inputs):
             check_all_heard(family, model, recorded.mixing, lambda: runner.run_own(inputs))
@@ -276,7 +270,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     count, target = (inputs[name].shape[1] if name in inputs else 0 for name in ("input_ids", "decoder_input_ids"))
     count = count or (inputs["inputs_embeds"].shape[1] if "inputs_embeds" in inputs else 0)
     spans = None if runner.answers or SEEN & {*inputs} else span_streams(runner, inputs, recorded)
-    streams, axes = _streams(runner, inputs, recorded, family, (count, target), spans)
+    streams, axes = streams_of(runner, inputs, recorded, family, (count, target), spans)
     if SEEN & {*inputs}:
         # An image's positions may come before the words, in the output, too.
         count = max(count, calls[-1].attention.shape[-2]) if count else 0
@@ -303,48 +297,6 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     return anatomy, any(one.by in FOLLOWED for one in outside)
 
 
-def _streams(
-    runner: Runner,
-    inputs: Mapping[str, Tensor],
-    recorded: Pass,
-    family: str,
-    lengths: tuple[int, int],
-    spans: SpanStreams | None,
-) -> tuple[tuple[str, ...], Mapping[str, Axes]]:
-    """Return each call's stream, and the axes of streams with slots."""
-    calls = recorded.calls
-    if spans is not None:
-        return spans.names, {}
-    if SEEN & {*inputs}:
-        if runner.switch.plan.sites:
-            check_heads(runner.model, calls)
-        else:
-            check_turns(recorded.parted)
-        slots = _slots(runner, inputs, recorded)
-        return streams_by_tower(runner.model, calls, inputs, slots.names), slots.axes
-    if not calls:
-        return (), {}
-    if runner.answers:
-        if (canvas := canvas_streams(runner, inputs, recorded)) is not None:
-            return canvas, {}
-        return _pair(family, calls, *lengths, merged=merges(runner, inputs, recorded)), {}
-    slots = _slots(runner, inputs, recorded)
-    return _alone(family, calls, lengths[0], slots)
-
-
-def _slots(runner: Runner, inputs: Mapping[str, Tensor], recorded: Pass) -> SlotStreams:
-    """Find streams with slots, if a call's shape or name says that there may be some."""
-    paths, shapes = paths_of(runner.model, recorded.calls), [call.attention.shape[1:] for call in recorded.calls]
-    seen, ids = bool(SEEN & {*inputs}), inputs.get("input_ids")
-    writes = "decoder_input_ids" in inputs and ids is None
-    crossing = any(queries != keys for queries, keys in shapes) and not writes
-    more = not seen and ids is not None and any(keys != ids.shape[1] for _, keys in shapes)
-    asking = ids is None and not writes and any("decoder" in path.split(".") for path in paths)
-    if not (crossing or more or asking) or any(rows > 1 for rows in recorded.rows):
-        return SlotStreams(("",) * len(paths), {})
-    return slot_streams(runner, inputs, recorded, paths)
-
-
 def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
     """Return a row of ids from all over the vocabulary, distinct if possible."""
     size, count = vocabulary(model), min(_TOKENS, limit or _TOKENS)
@@ -352,49 +304,3 @@ def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
         raise UnsupportedModel(f"{family_of(model)} has no vocabulary; use a model that reads text")
     step = max(size // count, 1)
     return ((step // 2 + step * torch.arange(count)) % size)[None]
-
-
-def _alone(
-    family: str, calls: Sequence[Call], count: int, slots: SlotStreams
-) -> tuple[tuple[str, ...], Mapping[str, Axes]]:
-    """Return "decoder" for all calls between words if none attends ahead, else "encoder"; and the streams of slots."""
-    words = [call for call, name in zip(calls, slots.names, strict=True) if name in ("", WORDS)]
-    added = slots.axes.get(WORDS)
-    rows, columns = (0, 0) if added is None else (added.queries.slots, added.keys.slots)
-    for call in words:
-        _check_shape(family, call, ((count + rows, count + columns),))
-    closed = [looks_back(call) for call in words]
-    if any(closed) and not all(closed):
-        raise UnsupportedModel(f"{family} attends ahead in only some layers; use a model that does so in all or none")
-    own = "decoder" if closed and all(closed) else "encoder"
-    axes = {own if name == WORDS else name: one for name, one in slots.axes.items()}
-    return tuple(own if name in ("", WORDS) else name for name in slots.names), axes
-
-
-def _pair(family: str, calls: Sequence[Call], count: int, target: int, *, merged: bool) -> tuple[str, ...]:
-    """Return an encoder–decoder's streams, by the lengths of queries and keys."""
-    kinds = {(count, count): "encoder", (target, target): "decoder", (target, count): "cross"}
-    if merged:
-        kinds = {(count, count): "encoder", (target, target + count): "decoder"}
-    for call in calls:
-        _check_shape(family, call, tuple(kinds))
-    streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
-    missing = [stream for stream in dict.fromkeys(kinds.values()) if stream not in streams]
-    if missing:
-        raise _ElsewhereError(
-            f"no {' or '.join(missing)} attention was found in the encoder–decoder {family}; use one with all three, "
-            "such as by building its decoder with add_cross_attention=True"
-        )
-    if not merged and not all(
-        looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"
-    ):
-        raise UnsupportedModel(f"the decoder of {family} attends ahead; use a causal decoder")
-    return streams
-
-
-def _check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> None:
-    if call.attention.shape[1:] not in known:
-        raise UnsupportedModel(
-            f"{family} attends over {call.attention.shape[1:]} (query, key), but its tokens are "
-            f"{' or '.join(map(str, known))}: it makes patches or other positions of its own; use a model without"
-        )

@@ -79,7 +79,7 @@ def canvas_axes(
     for call, number in zip(recorded.calls, recorded.numbers, strict=True):
         stream, count = streams[number], call.attention.shape[-1] - len(canvas)
         if stream != "encoder":
-            if not 0 <= count <= len(source) or (whole and not _is_cached(call, count, before)):
+            if not 0 <= count <= len(source) or (whole and not is_cached(call, count, before)):
                 raise UnsupportedModel(f"{type(call.module).__name__} doesn't read the last {count} keys of its prompt")
             keys[stream] = joined_tokens(*_sentences(last_tokens(source, count), canvas))
     return queries, keys
@@ -92,10 +92,10 @@ def _reads_canvas(runner: "Runner", turn: EnteredTurn, call: Call, before: Seque
     read, own = moving(again, leaf, range(count - target)), moving(again, leaf, range(count - target, count))
     if bool(read.any()) or not torch.equal(own, torch.eye(target, dtype=torch.bool)):
         return False
-    return _is_cached(call, count - target, before)
+    return is_cached(call, count - target, before)
 
 
-def _is_cached(call: Call, count: int, before: Sequence[Call]) -> bool:
+def is_cached(call: Call, count: int, before: Sequence[Call]) -> bool:
     """Return whether a call's first keys are the last ones of another."""
     cached = call.attention.key[:, :count]
     return any(torch.equal(one.attention.key[:, one.attention.shape[-1] - count :], cached) for one in before)

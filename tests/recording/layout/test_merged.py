@@ -153,7 +153,7 @@ def test_a_canvas_with_other_keys_or_without_one_is_refused(monkeypatch: pytest.
     model = diffusion()[0]
     with pytest.raises(UnsupportedModel, match="refines a canvas"):
         _ = av.wrap(model)
-    monkeypatch.setattr(merged, "_is_cached", lambda *_: False)
+    monkeypatch.setattr(merged, "is_cached", lambda *_: False)
     with pytest.raises(UnsupportedModel, match="attends over"):
         _ = av.wrap(model, inputs=read())
     with pytest.raises(UnsupportedModel, match="doesn't read the last 3 keys"):
