@@ -149,9 +149,16 @@ class _Shown:
     def trace(self, mask: Tensor | None = None) -> av.Trace:
         """Trace its input."""
         if self.inputs is not None:
-            return self.model.trace(self.inputs | ({} if mask is None else {"attention_mask": mask}))
+            return self.model.trace(self.inputs | ({} if mask is None else self._padded(mask)))
         target = _ids(_TARGET, 31) if self.model.answers else None
         return self.model.trace_ids(_ids(_TOKENS, 5), mask, decoder_input_ids=target)
+
+    def _padded(self, mask: Tensor) -> dict[str, Tensor]:
+        """Return a mask, and one that goes on with a decoder's own tokens if the model takes such."""
+        both = (self.inputs or {}).get("decoder_attention_mask")
+        if both is None or both.shape[1] <= mask.shape[1]:
+            return {"attention_mask": mask}
+        return {"attention_mask": mask, "decoder_attention_mask": torch.cat([mask, both[:, mask.shape[1] :]], dim=1)}
 
     def tensors(self) -> dict[str, Tensor]:
         """Return its input as its forward takes it."""

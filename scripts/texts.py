@@ -24,6 +24,12 @@ _READ: dict[str, Callable[[], dict[str, Tensor]]] = {
     "lilt": lambda: {**_TEXT, "bbox": _BOXES},
     "udop": lambda: {**_TEXT, "bbox": _BOXES / 100, "decoder_input_ids": _IDS[:, :5]},
     "blip_2_qformer": lambda: {"query_embeds": noise(1, 5, 32)},
+    # The canvas reads the text from a cache, so that its mask has both.
+    "diffusion_gemma": lambda: {
+        **_TEXT,
+        "decoder_input_ids": _IDS[:, :5] + 2,
+        "decoder_attention_mask": torch.ones(1, 14, dtype=torch.long),
+    },
     "csm_depth_decoder_model": lambda: dict(_TEXT),
     "dia": lambda: {**_TEXT, "decoder_input_ids": _CODES[:, :5].T[None].repeat(1, 1, 3)[..., :9]},
     "kyutai_speech_to_text": lambda: {"input_ids": _IDS[..., None].repeat(1, 1, 33)},

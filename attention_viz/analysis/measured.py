@@ -23,7 +23,7 @@ from attention_viz.analysis.signed import (
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import between, first
 from attention_viz.operation.reach import is_causal
-from attention_viz.trace.kind import CROSSING_STREAMS, MEDIA, SLOT_STREAMS
+from attention_viz.trace.kind import CROSSING_STREAMS, MEDIA, SLOT_STREAMS, stream_kind
 from attention_viz.trace.once import once
 from attention_viz.trace.slots import are_alike, has_target
 from attention_viz.trace.trace import Trace
@@ -88,7 +88,8 @@ def looks_back(trace: Trace, stream: str) -> bool:
     if stream in trace.mixers:
         return all(carries_back(mixer) for mixer in mixers_of(trace, stream).values())
     first = trace.attention(trace.layer_numbers(stream)[0], stream)
-    return stream == "decoder" or (stream not in CROSSING_STREAMS and is_causal(first.allowed, first.shape[-2:]))
+    causal = stream_kind(stream) == "decoder"
+    return causal or (stream not in CROSSING_STREAMS and is_causal(first.allowed, first.shape[-2:]))
 
 
 def continues_text(trace: Trace) -> bool:

@@ -61,11 +61,13 @@ class QueryRows:
         before, after, above, following = numpy.full((4, len(chosen)), -1)
         duplicates = numpy.zeros((0, 2), dtype=numpy.int64)
         if alike:
-            before, after = (_neighbours(queries, chosen, step, real) for step in (-1, 1))
+            # Spans, or an encoder's keys, may follow a text's own.
+            own = real[: len(queries)]
+            before, after = (_neighbours(queries, chosen, step, own) for step in (-1, 1))
             above = _patches_beside(queries, chosen, (-1, 0)) if queries.placed else above
         if alike and queries.ids is not None:
-            ids, columns = numpy.array(queries.ids), numpy.arange(len(keys))
-            same = (ids[chosen, None] == ids) & (chosen[:, None] > columns) & real
+            ids, columns = numpy.array(queries.ids), numpy.arange(len(queries))
+            same = (ids[chosen, None] == ids) & (chosen[:, None] > columns) & real[: len(queries)]
             duplicates = numpy.argwhere(same)
             # The lines of a row stand together, in the order of the keys: the last one stays.
             following[duplicates[:, 0]] = duplicates[:, 1] + 1
@@ -85,7 +87,7 @@ class QueryRows:
             duplicates=torch.from_numpy(duplicates),
             alike=alike,
             places=_places(queries) if alike else None,
-            apart=_apart(queries, keys, chosen),
+            apart=_apart(queries, keys, chosen, alike=alike),
         )
 
     @once
@@ -133,11 +135,15 @@ class QueryRows:
         return sums.index_add(-1, having[some], numbers)
 
 
-def _apart(queries: Tokens, keys: Tokens, chosen: "NDArray[Any]") -> Bool[Tensor, "row key"] | Bool[Tensor, ""]:
-    """Return the pairs with a slot, because slots have no order."""
-    if not any(queries.slots) and not any(keys.slots):
+def _apart(
+    queries: Tokens, keys: Tokens, chosen: "NDArray[Any]", *, alike: bool
+) -> Bool[Tensor, "row key"] | Bool[Tensor, ""]:
+    """Return the pairs with a slot, because slots have no order, or with another text's token after the own ones."""
+    others = alike and len(keys) > len(queries)
+    if not any(queries.slots) and not any(keys.slots) and not others:
         return torch.tensor(False)
     rows, columns = ([slot is not None for slot in tokens.slots] for tokens in (queries, keys))
+    columns = [one or (others and at >= len(queries)) for at, one in enumerate(columns)]
     return torch.from_numpy(numpy.array(rows)[chosen, None] | numpy.array(columns))
 
 

@@ -11,7 +11,7 @@ from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.inputs.labelling import label_ids
 from attention_viz.operation.attention import without_autocast
 from attention_viz.recording.gradients import ModelRun
-from attention_viz.trace.slots import has_target
+from attention_viz.trace.slots import has_target, target_stream
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def writes(
     if run.anatomy.no_words:
         raise UnsupportedModel(f"a head's words need an unembedding, which {run.name} lacks: {run.anatomy.no_words}")
     if stream is None and has_target(trace.attention_streams):
-        stream = "cross"
+        stream = target_stream(trace.attention_streams)
     logits = written_logits(run, opened, trace, stream, layer, head, position)
     logits = logits - logits.mean()
     if not logits.any():

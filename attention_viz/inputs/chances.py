@@ -11,7 +11,7 @@ from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
 from attention_viz.inputs.vocabulary import number_of
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.provenance import MERGED
-from attention_viz.trace.slots import has_target
+from attention_viz.trace.slots import has_target, target_stream
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind, by_row
@@ -56,14 +56,15 @@ def _predicted(trace: Trace, no_words: str, start: int | None) -> tuple[Tokens, 
         raise UnsupportedModel(f"{origin.model} has no unembedding, so it predicts no tokens: {no_words}")
     if MERGED in origin.edits:
         raise TraceError("a word of several tokens has no probability of its own; use the trace before merge_words")
-    crossing = has_target(trace.attention_streams)
-    if not crossing and not continues_text(trace) and not origin.generated:
+    streams, writes = trace.attention_streams, has_target(trace.attention_streams)
+    crossing = writes and target_stream(streams) == "cross"
+    if not writes and not continues_text(trace) and not origin.generated:
         raise UnsupportedModel(
             f"{origin.model} isn't a decoder: its tokens see later ones, so none is predicted from those before it. "
             "Use model.probability at a mask"
         )
-    tokens = trace.query_tokens("cross" if crossing else word_stream(trace))
-    if not crossing and len(tokens) != len(trace.key_tokens(word_stream(trace))):
+    tokens = trace.query_tokens(target_stream(streams) if writes else word_stream(trace))
+    if not writes and len(tokens) != len(trace.key_tokens(word_stream(trace))):
         raise TraceError(f"the trace keeps only the last {len(tokens)} rows; trace the text without queries=")
     rows, width = trace.output_shape
     if not width:

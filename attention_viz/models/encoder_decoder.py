@@ -84,7 +84,8 @@ class Answering:
         def axes(recorded: Pass) -> TokenAxes:
             source = reading.tokens if self.source is None else self.source(recorded)
             said = self._produced(known, recorded.output[:]) if produced is None else produced
-            pair = TokenAxes.of_pair(source, known, said)
+            merged = self.tracer.anatomy.merged
+            pair = TokenAxes.of_merged(source, known) if merged else TokenAxes.of_pair(source, known, said)
             if self.every is None:
                 axes = self.tracer.anatomy.axes.items()
                 return pair.with_slots({one: own.of_text(pair.queries[one], pair.keys[one]) for one, own in axes})

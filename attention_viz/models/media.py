@@ -35,6 +35,7 @@ from attention_viz.models.encoder_decoder import Answering
 from attention_viz.models.parts import ModelParts
 from attention_viz.recording.layout.axes import TEXT
 from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, LaidOut
+from attention_viz.recording.layout.merged import canvas_axes
 from attention_viz.recording.layout.placeholders import Placeholders
 from attention_viz.recording.layout.positions import Grid, numbered
 from attention_viz.recording.layout.tiles import in_tiles, tile_names
@@ -259,7 +260,13 @@ class MediaRun:
         """Name each stream's axes: the input's parts, the words beside it, or numbers."""
         laid_out, source, lengths = self.parts.laid_out, self.source(recorded), self._lengths(recorded)
         queries, keys = dict[str, Tokens](), dict[str, Tokens]()
-        axes = self.parts.tracer.anatomy.axes
+        axes, anatomy = self.parts.tracer.anatomy.axes, self.parts.tracer.anatomy
+        if anatomy.has_canvas:
+            ids = [int(one) for one in self.tensors["decoder_input_ids"][0].tolist()]
+            text = self._words(self.tensors["input_ids"].shape[1])
+            assert text is not None
+            canvas = tokens_of_ids(self.parts.tokenizer, ids)
+            return TokenAxes(*canvas_axes(anatomy.streams, recorded, text, canvas))
         for stream, (asking, count, tiles) in lengths.items():
             if stream in axes:
                 continue

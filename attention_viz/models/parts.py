@@ -15,8 +15,9 @@ from attention_viz.models.continuation import Growing
 from attention_viz.models.encoder_decoder import Answering
 from attention_viz.protocol.facts import ModelFacts
 from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, LaidOut, laid_out_of
+from attention_viz.recording.layout.spans import SpanReader
 from attention_viz.recording.probe import Anatomy, probe
-from attention_viz.recording.runner import Runner, versions
+from attention_viz.recording.runner import Pass, Runner, versions
 from attention_viz.recording.sparse.lengths import full_limit, kept_sparse, whole_blocks
 from attention_viz.recording.stepping import Stepping
 from attention_viz.recording.tracer import TokenAxes, Tracer
@@ -89,6 +90,11 @@ class ModelParts:
         return Answering(self.tracer, self.inputs, self.tokenizer)
 
     @once
+    def spans(self) -> SpanReader:
+        """The keys that are made of several tokens."""
+        return SpanReader(self.tracer.runner, self.tracer.anatomy.streams)
+
+    @once
     def growing(self) -> Growing:
         """The continuation of a decoder's traces."""
         if self.facts.adds_tokens:
@@ -112,7 +118,13 @@ class ModelParts:
             TokenAxes.of_text(self.tracer.anatomy, reading.tokens),
             self.tracer.runner.inputs(reading.tensors),
         )
-        return self.tracer.trace(inputs, lambda _recorded: axes, edits, provenance, keep, progress, cells=cells)
+
+        def found(recorded: Pass) -> TokenAxes:
+            if not self.tracer.anatomy.has_spans:
+                return axes
+            return TokenAxes(axes.queries, self.spans.keys(inputs, recorded, reading.tokens))
+
+        return self.tracer.trace(inputs, found, edits, provenance, keep, progress, cells=cells)
 
 
 def _probed(
@@ -127,6 +139,11 @@ def _probed(
     runner, anatomy = probe(Runner.of(hf_model), limit, None if example is None else example.tensors, least)
     if limit is not None and reader is None:
         limit -= max((one.keys.before for name, one in anatomy.axes.items() if name not in SLOT_STREAMS), default=0)
+    if anatomy.has_canvas and reader is None:
+        raise UnsupportedModel(
+            f"{type(hf_model).__name__} doesn't run on text alone: it refines a canvas. Pass one as "
+            'decoder_input_ids, av.wrap(model, inputs={"input_ids": …, "decoder_input_ids": …})'
+        )
     laid_out = None if reader is None else laid_out_of(reader, runner, anatomy)
     provenance = replace(
         provenance,

@@ -93,7 +93,7 @@ def trace_text(
 def check_cells(parts: ModelParts, cells: KeptCells, tokens: int) -> None:
     """Refuse to keep some heads or rows of a model whose layers aren't all softmax attention over one text."""
     anatomy = parts.tracer.anatomy
-    if parts.facts.is_encoder_decoder or anatomy.mixer_places or anatomy.axes or not anatomy.streams:
+    if parts.facts.is_encoder_decoder or anatomy.mixer_places or len(anatomy.layers) != 1 or anatomy.axes:
         raise UnsupportedModel(
             f"{parts.name} can't keep {cells} only: heads= and queries= take an encoder or a decoder whose layers all "
             "have softmax attention. Use layers="
@@ -220,6 +220,8 @@ def _why_not_continued(parts: ModelParts) -> str:
         return "it is an encoder–decoder, whose traces hold its whole output"
     if not parts.tracer.anatomy.streams:
         return "it has no softmax attention; pass the ids that model.hf_model.generate returns to model.follow"
+    if parts.tracer.anatomy.has_spans:
+        return "its keys of several tokens grow in jumps; trace each longer text with model.trace_ids"
     if facts.streams != ("decoder",):
         return f"its attention ({' and '.join(facts.streams)}) looks ahead; use a decoder"
     return parts.tracer.anatomy.no_words

@@ -26,7 +26,7 @@ from attention_viz.recording.recorder import Call, Recorder
 from attention_viz.recording.runner import Runner, alike
 from attention_viz.recording.weights.unchanged import changed
 from attention_viz.trace.rerun import Along
-from attention_viz.trace.slots import has_target
+from attention_viz.trace.slots import has_target, target_stream
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Layer, Relevance
 
@@ -169,7 +169,10 @@ def _asked(run: ModelRun, output: Tensor, of: tuple[int, int] | Along | None) ->
     if run.anatomy.no_words:
         return 0.5 * output[real].mean(dim=0).square().sum(), "of half the squared length of the mean output vector"
     if has_target(run.queries):
-        target = torch.tensor(run.queries["cross"].numbers, device=output.device)
+        written = run.queries[target_stream(run.queries)].numbers
+        # Rows of a decoder that attends to both texts at once have the tokens that they read, not those they write.
+        written = written if "cross" in run.queries else (*written[1:], int(output[-1].argmax()))
+        target = torch.tensor(written, device=output.device)
         return output.gather(1, target[:, None]).sum(), "of the sum of the logits of the target tokens"
     if "encoder" not in run.queries:
         return _logit(run, output, real[-1], int(output[real[-1]].argmax()))

@@ -17,30 +17,26 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
 from attention_viz.recording.interception.outside import FOLLOWED, outside_calls, parts_left_out, refusal_of
 from attention_viz.recording.interception.planning import check_planned, planned_by
-from attention_viz.recording.layout.axes import TEXT, Axes, Axis
-from attention_viz.recording.layout.slots import WORDS, SlotStreams, UnmatchedWordsError, slot_streams
+from attention_viz.recording.layout.axes import Axes
+from attention_viz.recording.layout.slots import UnmatchedWordsError
+from attention_viz.recording.layout.spans import span_streams
+from attention_viz.recording.layout.streams import ElsewhereError, streams_of
 from attention_viz.recording.layout.tiles import check_rows
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.recording.outputs.generation import why_no_words
-from attention_viz.recording.recorder import Call
 from attention_viz.recording.references.exact import COPIES_DIFFER, copies_differ, why_nan, why_not_same
-from attention_viz.recording.runner import Pass, Runner
+from attention_viz.recording.runner import Runner
 from attention_viz.recording.towers import (
-    check_heads,
-    check_turns,
     layer_numbers,
     layers_without,
-    looks_back,
     mixer_places,
     numbering_note,
-    paths_of,
     sampling_parts,
-    streams_by_tower,
 )
 from attention_viz.recording.wiring import Wiring
 from attention_viz.trace.kept import KeptLayers, LayerNumber, chosen_layers
-from attention_viz.trace.kind import SLOT_STREAMS
+from attention_viz.trace.kind import SLOT_STREAMS, stream_kind
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import STREAMS, Provenance
 
@@ -65,6 +61,9 @@ class Anatomy:
         mixer_heads: those calls' heads or channels.
         mixer_channels: whether those calls have a matrix per channel.
         axes: the kinds of rows and columns of streams with slots.
+        has_spans: whether keys are the text's tokens, and spans of them.
+        merged: whether a decoder's keys are its own tokens, and the encoder's.
+        has_canvas: whether its rows refine a text beside the one it reads.
     """
 
     streams: tuple[str, ...]
@@ -81,6 +80,9 @@ class Anatomy:
     mixer_heads: tuple[int, ...] = ()
     mixer_channels: tuple[bool, ...] = ()
     axes: Mapping[str, Axes] = field(default_factory=dict[str, Axes])
+    has_spans: bool = False
+    merged: bool = False
+    has_canvas: bool = False
 
     @once
     def layers(self) -> Mapping[str, KeptLayers]:
@@ -101,7 +103,8 @@ class Anatomy:
 
     def real_rows(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor | None]:
         """Return which queries of each stream aren't padding; None if unknown."""
-        return {stream: None if stream in self.axes else unpadded(stream, inputs) for stream in self.reading}
+        names = {stream: stream_kind(stream) if self.has_spans else stream for stream in self.reading}
+        return {stream: None if stream in self.axes else unpadded(one, inputs) for stream, one in names.items()}
 
     @property
     def heads_by_stream(self) -> Mapping[str, tuple[int, ...]]:
@@ -188,7 +191,7 @@ def probe(
     except UnsupportedModel as error:
         if beside is not None:
             return beside
-        raise _steady(runner, inputs, error if isinstance(refusal, _ElsewhereError) else refusal) from None
+        raise _steady(runner, inputs, error if isinstance(refusal, ElsewhereError) else refusal) from None
     if plan.is_own:
         planned = replace(runner, switch=replace(runner.switch, plan=plan))
         try:
@@ -228,10 +231,6 @@ def _is_unused(runner: Runner, inputs: Mapping[str, Tensor], anatomy: Anatomy) -
     return torch.equal(runner.record(inputs, edits, anatomy.places).output[:], runner.record(inputs).output[:])
 
 
-class _ElsewhereError(UnsupportedModel):
-    """Raised if attention runs outside the interface."""
-
-
 def probe_inputs(
     runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None, least: int = 0
 ) -> dict[str, Tensor]:
@@ -265,7 +264,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     if not recorded.calls and not recorded.mixers:
         if why := why_silent(model):
             raise UnsupportedModel(f"can't record {family}: {why}")
-        raise _ElsewhereError(refusal_of(family, outside))
+        raise ElsewhereError(refusal_of(family, outside))
     if not recorded.calls:
         with naming(runner, inputs):
             check_all_heard(family, model, recorded.mixing, lambda: runner.run_own(inputs))
@@ -287,7 +286,8 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     calls = recorded.calls
     count, target = (inputs[name].shape[1] if name in inputs else 0 for name in ("input_ids", "decoder_input_ids"))
     count = count or (inputs["inputs_embeds"].shape[1] if "inputs_embeds" in inputs else 0)
-    streams, axes = _streams(runner, inputs, recorded, family, (count, target))
+    spans = None if runner.answers or SEEN & {*inputs} else span_streams(runner, inputs, recorded)
+    streams, axes = streams_of(runner, inputs, recorded, family, (count, target), spans)
     if SEEN & {*inputs}:
         # An image's positions may come before the words, in the output, too.
         count = max(count, calls[-1].attention.shape[-2]) if count else 0
@@ -307,43 +307,11 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         mixer_heads=tuple(call.mixer.shape[-3] for call in recorded.mixers),
         mixer_channels=tuple(call.mixer.per == "channel" for call in recorded.mixers),
         axes=axes,
+        has_spans=spans is not None,
+        merged=runner.answers and set(streams) == {"encoder", "decoder"},
+        has_canvas=runner.answers and set(map(stream_kind, streams)) == {"encoder", "cross"} and not SEEN & {*inputs},
     )
     return anatomy, any(one.by in FOLLOWED for one in outside)
-
-
-def _streams(
-    runner: Runner, inputs: Mapping[str, Tensor], recorded: Pass, family: str, lengths: tuple[int, int]
-) -> tuple[tuple[str, ...], Mapping[str, Axes]]:
-    """Return each call's stream, and the axes of streams with slots."""
-    calls = recorded.calls
-    if SEEN & {*inputs}:
-        if runner.switch.plan.sites:
-            check_heads(runner.model, calls)
-        else:
-            check_turns(recorded.parted)
-        slots = _slots(runner, inputs, recorded)
-        return streams_by_tower(runner.model, calls, inputs, slots.names), slots.axes
-    if not calls:
-        return (), {}
-    sparse = {site.reads: site.axes for site in runner.switch.plan.sparse if site.axes is not None}
-    if runner.answers:
-        return _pair(family, calls, lengths, sparse)
-    own = sparse.get("input_ids")
-    slots = _slots(runner, inputs, recorded) if own is None else SlotStreams(("",) * len(calls), {WORDS: own})
-    return _alone(family, calls, lengths[0], slots)
-
-
-def _slots(runner: Runner, inputs: Mapping[str, Tensor], recorded: Pass) -> SlotStreams:
-    """Find streams with slots, if a call's shape or name says that there may be some."""
-    paths, shapes = paths_of(runner.model, recorded.calls), [call.attention.shape[1:] for call in recorded.calls]
-    seen, ids = bool(SEEN & {*inputs}), inputs.get("input_ids")
-    writes = "decoder_input_ids" in inputs and ids is None
-    crossing = any(queries != keys for queries, keys in shapes) and not writes
-    more = not seen and ids is not None and any(keys != ids.shape[1] for _, keys in shapes)
-    asking = ids is None and not writes and any("decoder" in path.split(".") for path in paths)
-    if not (crossing or more or asking) or any(rows > 1 for rows in recorded.rows):
-        return SlotStreams(("",) * len(paths), {})
-    return slot_streams(runner, inputs, recorded, paths)
 
 
 def probe_ids(model: "PreTrainedModel", limit: int | None, least: int = 0) -> Tensor:
@@ -354,55 +322,3 @@ def probe_ids(model: "PreTrainedModel", limit: int | None, least: int = 0) -> Te
         raise UnsupportedModel(f"{family_of(model)} has no vocabulary; use a model that reads text")
     step = max(size // count, 1)
     return ((step // 2 + step * torch.arange(count)) % size)[None]
-
-
-def _alone(
-    family: str, calls: Sequence[Call], count: int, slots: SlotStreams
-) -> tuple[tuple[str, ...], Mapping[str, Axes]]:
-    """Return "decoder" for all calls between words if none attends ahead, else "encoder"; and the streams of slots."""
-    words = [call for call, name in zip(calls, slots.names, strict=True) if name in ("", WORDS)]
-    added = slots.axes.get(WORDS)
-    rows, columns = (0, 0) if added is None else (added.queries.slots_of(count), added.keys.slots_of(count))
-    for call in words:
-        _check_shape(family, call, ((count + rows, count + columns),))
-    closed = [looks_back(call) for call in words]
-    if any(closed) and not all(closed):
-        raise UnsupportedModel(f"{family} attends ahead in only some layers; use a model that does so in all or none")
-    own = "decoder" if closed and all(closed) else "encoder"
-    axes = {own if name == WORDS else name: one for name, one in slots.axes.items()}
-    return tuple(own if name in ("", WORDS) else name for name in slots.names), axes
-
-
-def _pair(
-    family: str, calls: Sequence[Call], lengths: tuple[int, int], sparse: Mapping[str, Axes]
-) -> tuple[tuple[str, ...], Mapping[str, Axes]]:
-    """Return an encoder–decoder's streams, by the lengths of queries and keys, and the axes of those with slots."""
-    count, target = lengths
-    none = Axes(Axis(rest=TEXT), Axis(rest=TEXT))
-    reading, writing = sparse.get("input_ids", none), sparse.get("decoder_input_ids", none)
-    axes = {"encoder": reading, "decoder": writing, "cross": Axes(writing.queries, none.keys)}
-    kinds = {
-        axes["encoder"].sizes(count, count): "encoder",
-        axes["decoder"].sizes(target, target): "decoder",
-        axes["cross"].sizes(target, count): "cross",
-    }
-    for call in calls:
-        _check_shape(family, call, tuple(kinds))
-    streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
-    missing = [stream for stream in ("encoder", "decoder", "cross") if stream not in streams]
-    if missing:
-        raise _ElsewhereError(
-            f"no {' or '.join(missing)} attention was found in the encoder–decoder {family}; use one with all three, "
-            "such as by building its decoder with add_cross_attention=True"
-        )
-    if not all(looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
-        raise UnsupportedModel(f"the decoder of {family} attends ahead; use a causal decoder")
-    return streams, {stream: one for stream, one in axes.items() if one != none}
-
-
-def _check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> None:
-    if call.attention.shape[1:] not in known:
-        raise UnsupportedModel(
-            f"{family} attends over {call.attention.shape[1:]} (query, key), but its tokens are "
-            f"{' or '.join(map(str, known))}; use a model whose queries and keys are its tokens"
-        )

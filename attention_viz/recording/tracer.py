@@ -23,6 +23,7 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.gradients import ModelRun, relevance
 from attention_viz.recording.interception.bias_parts import bias_parts
 from attention_viz.recording.interception.outside import OutsideListener, parts_left_out
+from attention_viz.recording.layout.merged import merged_keys
 from attention_viz.recording.layout.tiles import check_rows
 from attention_viz.recording.outputs.breaking import SEEN, naming_foreign, reporting
 from attention_viz.recording.outputs.readout import body_of
@@ -77,6 +78,11 @@ class TokenAxes:
         queries = {"encoder": source, "decoder": read, "cross": produced}
         return cls(queries, {"encoder": source, "decoder": read, "cross": source})
 
+    @classmethod
+    def of_merged(cls, source: Tokens, read: Tokens) -> "TokenAxes":
+        """Return the axes of an encoder–decoder whose decoder attends to both texts at once."""
+        return cls({"encoder": source, "decoder": read}, {"encoder": source, "decoder": merged_keys(read, source)})
+
     def with_slots(self, found: Mapping[str, tuple[Tokens, Tokens]]) -> "TokenAxes":
         """Return these axes with those of more streams, rows and columns each."""
         queries, keys = ({stream: both[side] for stream, both in found.items()} for side in (0, 1))
@@ -94,7 +100,8 @@ class TokenAxes:
     def real(self, streams: Sequence[str]) -> Real:
         """Return a pass's real rows; `streams` has one per call."""
         calls = [_real(self.queries[stream]) for stream in streams]
-        read = "decoder" if "decoder" in streams else streams[0] if streams else next(iter(self.queries))
+        last = "cross" if streams and streams[0] == "encoder" and "cross" in streams else next(iter(streams), "")
+        read = "decoder" if "decoder" in streams else last or next(iter(self.queries))
         return Real(_real(self.queries[read]), calls)
 
 

@@ -11,6 +11,8 @@ from attention_viz.errors import ShapeError
 from attention_viz.operation.positional import rotation
 from attention_viz.operation.shapes import of_head
 from attention_viz.steps.head import OpenHead
+from attention_viz.trace.kind import stream_kind
+from attention_viz.trace.slots import span_at
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,11 @@ def _reason(opened: OpenHead, row: int, column: int) -> str:
         return "the key is padding"
     if opened.picking is not None and bool(opened.picking.left_out[row, column]):
         return "the indexer didn't pick this key"
-    if opened.stream == "decoder" and column > row:
+    span = span_at(opened.trace.key_tokens(opened.stream), column)
+    if span is not None and row < span.stop - 1:
+        return "the key's span ends later in the text than the query"
+    own = len(opened.trace.query_tokens(opened.stream))
+    if stream_kind(opened.stream) == "decoder" and row < column < own:
         return "the key comes later in the text than the query"
     return "an edit blocks it" if opened.trace.provenance.edits else "the model's mask doesn't allow this pair"
 

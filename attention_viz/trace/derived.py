@@ -14,7 +14,7 @@ from attention_viz.operation.cutting import first
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.chat.segments import Segment
 from attention_viz.trace.given.from_weights import attention_of, mixer_of_weights
-from attention_viz.trace.kind import MEDIA, SLOT_STREAMS
+from attention_viz.trace.kind import MEDIA, SLOT_STREAMS, Unit
 from attention_viz.trace.layers import Layer, MixerLayer
 from attention_viz.trace.memory import first_rows
 from attention_viz.trace.provenance import MERGED, Provenance
@@ -176,6 +176,8 @@ def beginning(trace: Trace, count: int) -> Trace:
     trace.check_attends()
     if not 1 <= count <= len(tokens):
         raise TraceError(f"the first tokens must be 1 to {len(tokens)}; got {count}")
+    if any(Unit.SPAN in keys.units for keys in trace.keys.values()):
+        raise TraceError(f"can't take the first {count} tokens: keys are made of several. Use the whole trace")
     if not (beside or streams == ("decoder",)) or any(
         _looks_ahead(layer.attention, count) for layer in trace.layers[stream]
     ):

@@ -112,6 +112,8 @@ MEDIA = (InputKind.PICTURE, InputKind.SOUND)
 class Unit(StrEnum):
     """A token's unit: a word or piece of one, an image patch, an audio frame, or a position that the model adds.
 
+    A span is a position that the model makes of neighbouring tokens, such as DeepSeek V4's compressed keys.
+
     Attributes:
         token: the name of one if a word may have several pieces.
         tokens: its plural.
@@ -132,6 +134,7 @@ class Unit(StrEnum):
     PREDICTION = "prediction", "predictions", "prediction", "predictions", None, ()
     PROMPT = "prompt", "prompts", "prompt", "prompts", None, ()
     VIRTUAL = "virtual token", "virtual tokens", "virtual token", "virtual tokens", None, (), "virtual"
+    SPAN = "span", "spans", "span", "spans", None, ()
 
     plural: str
     token: str

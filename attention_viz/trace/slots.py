@@ -1,6 +1,6 @@
-"""The positions that a model adds to its input: latents, object queries, virtual tokens."""
+"""The positions that a model adds to its input: latents, object queries, virtual tokens, spans."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import fields
 
 from attention_viz.trace.kind import CROSSING_STREAMS, Unit
@@ -25,6 +25,20 @@ def prediction_tokens(each: int, count: int) -> Tokens:
     return Tokens(labels, None, spelling=("text",) * len(labels), slots=(Unit.PREDICTION.value,) * len(labels))
 
 
+def span_tokens(spans: Sequence[tuple[int, int]]) -> Tokens:
+    """Return positions made of several tokens, named by the first and the last: "span 4–7"."""
+    labels = tuple(f"{Unit.SPAN} {first}–{last}" if first < last else f"{Unit.SPAN} {first}" for first, last in spans)
+    return Tokens(labels, None, spelling=("text",) * len(spans), slots=(Unit.SPAN.value,) * len(spans))
+
+
+def span_at(tokens: Tokens, position: int) -> range | None:
+    """Return the positions of the tokens that a position is made of; None if it isn't a span."""
+    if tokens.slots[position] != Unit.SPAN.value:
+        return None
+    first, _, last = tokens.labels[position].removeprefix(f"{Unit.SPAN} ").partition("–")
+    return range(int(first), int(last or first) + 1) if first.isdigit() and (last or first).isdigit() else None
+
+
 def joined_tokens(*parts: Tokens) -> Tokens:
     """Return the tokens of several parts, one after the other; ids only if all have some."""
     parts = tuple(part for part in parts if len(part))
@@ -37,10 +51,14 @@ def joined_tokens(*parts: Tokens) -> Tokens:
 
 
 def are_alike(stream: str, queries: Tokens, keys: Tokens) -> bool:
-    """Return whether a stream's queries are its keys, position by position."""
-    return stream not in CROSSING_STREAMS and queries.slots.count(None) - len(queries) == keys.slots.count(None) - len(
-        keys
-    )
+    """Return whether a stream's queries are its keys, position by position; only spans may come after them."""
+    own = len(keys) - keys.slots.count(Unit.SPAN.value)
+    return stream not in CROSSING_STREAMS and queries.slots.count(None) - len(queries) == keys.slots.count(None) - own
+
+
+def target_stream(streams: Collection[str]) -> str:
+    """Return the stream whose rows are the text that an encoder–decoder writes."""
+    return "cross" if "cross" in streams else "decoder"
 
 
 def has_target(streams: Collection[str]) -> bool:
@@ -48,4 +66,5 @@ def has_target(streams: Collection[str]) -> bool:
     found = {*streams}
     # A text's own attention to an image or audio makes it no second text.
     beside = {"picture", "sound"} & found and "encoder" not in found
-    return found == {"cross"} or ({"decoder", "cross"} <= found and not beside)
+    # Some decoders attend to their own text and to the encoder's in one softmax.
+    return found in ({"cross"}, {"encoder", "decoder"}) or ({"decoder", "cross"} <= found and not beside)

@@ -23,6 +23,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views.registry import VIEWS
 from tests.recording.layout.test_several_slots import sam, sam3
 from tests.recording.layout.test_slot_families import IDS, detr, perceiver, tuned
+from tests.recording.layout.test_spans import compressing
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 STREAMS = [
@@ -30,6 +31,8 @@ STREAMS = [
     *(("detr", stream) for stream in ("picture", "pooling", "slots")),
     ("prefix", "decoder"),
     ("prompt", "decoder"),
+    ("spans", "decoder 2"),
+    ("spans", "decoder 3"),
     *(("sam", stream) for stream in ("pooling", "slots", "readout")),
     *(("sam3", stream) for stream in ("cross", "pooling", "pooling 2")),
 ]
@@ -52,7 +55,8 @@ def traced(name: str) -> Trace:
         return av.wrap(model, inputs=inputs).trace(inputs)
     if name == "sam3":
         return sam3()[2]
-    return av.wrap(perceiver() if name == "perceiver" else tuned(name)).trace_ids(IDS)
+    made = compressing() if name == "spans" else perceiver() if name == "perceiver" else tuned(name)
+    return av.wrap(made).trace_ids(IDS)
 
 
 def views(trace: Trace, stream: str) -> Iterator[tuple[str, Callable[[], object]]]:

@@ -7,10 +7,13 @@ import pytest
 import torch
 from playwright.sync_api import Page, expect
 
+import attention_viz as av
 from attention_viz.trace.picking import Picking
 from attention_viz.trace.trace import Trace
 from tests.explorer.conftest import self_attention
 from tests.explorer.test_in_browser import open_table, part
+from tests.models.families import ids
+from tests.recording.layout.test_spans import COUNT, SPANS, compressing
 
 Show = Callable[..., Page]
 
@@ -46,3 +49,15 @@ def test_a_trace_without_an_indexer_has_no_such_entry(show: Show, picked: Trace)
     page = show(picked.derived(layers={"encoder": (replace(layer, picking=None),)}))
     expect(part(page, "legend")).to_contain_text("blocked")
     expect(part(page, "legend")).not_to_contain_text("not picked")
+
+
+def test_spans_left_out_are_dotted_and_named_by_their_tokens(show: Show) -> None:
+    trace = av.wrap(compressing()).trace_ids(ids(COUNT))
+    layer = trace.layers["decoder 3"][0]
+    page = show(trace, stream="decoder 3", layer=2)
+    expect(part(page, "legend")).to_contain_text("available, not picked")
+    query, key = (int(place) for place in layer.picking.left_out[0].nonzero()[-1])
+    rows = open_table(page)
+    assert rows[query][key + 1].startswith("not picked, ")
+    header = part(page, "table").locator("thead th").all_text_contents()
+    assert header[-len(SPANS["decoder 3"]) :] == SPANS["decoder 3"]

@@ -16,6 +16,7 @@ from attention_viz.analysis.signed import mixer_of
 from attention_viz.analysis.words import Words, words_of
 from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.operation.attention import Attention
+from attention_viz.trace.kind import stream_kind
 from attention_viz.trace.slots import are_alike
 from attention_viz.trace.trace import Trace
 
@@ -38,7 +39,10 @@ def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence
     queries, keys = words_of(trace.query_tokens(stream)), words_of(trace.key_tokens(stream))
     # Early rows have much on the first key because they have few others.
     pictured = patches_beside_words(queries.tokens)
-    silent = _silent(queries, pictured), _silent(keys, [0] if stream == "decoder" or stream in trace.mixers else ())
+    silent = (
+        _silent(queries, pictured),
+        _silent(keys, [0] if stream_kind(stream) == "decoder" or stream in trace.mixers else ()),
+    )
     apart = are_alike(stream, queries.tokens, keys.tokens) and len(queries.tokens) > 1
     if stream in trace.mixers:
         found = _strongest_share(trace, (stream, layer, head), *silent, apart=apart)

@@ -97,7 +97,8 @@ def pairs_of(scene: StreamScene) -> list[Pairs]:
     if not scene.alike:
         if not scene.writes:
             # Virtual tokens come before a text's own keys.
-            own = asked + len(scene.keys.pieces) - len(scene.queries.pieces) == columns
+            before = next((at for at, one in enumerate(scene.keys.tokens.slots) if one is None), 0)
+            own = asked + before == columns
             return _if_any("link", 1.0 * (content & keys & ~(own & (scene.stream not in CROSSING_STREAMS))))
         return _if_any("alignment", (content & keys) * torch.where(asked == columns, _UNMOVED, 1.0))
     pronoun, last = scene.queries.are("pronoun")[asked], asked == (-1 if scene.last is None else scene.last)

@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_viz.analysis.measured import looks_back
 from attention_viz.analysis.places import after_the_sound, patches_beside_words, sample_of
 from attention_viz.analysis.words import Words, words_of
-from attention_viz.trace.kind import CROSSING_STREAMS
+from attention_viz.trace.kind import CROSSING_STREAMS, stream_kind
 from attention_viz.trace.once import once
 from attention_viz.trace.slots import has_target
 from attention_viz.trace.trace import Trace
@@ -54,7 +54,7 @@ class StreamScene:
     @once
     def last(self) -> int | None:
         """Return the last word, whose row predicts the next, or None."""
-        reads = self.stream == "decoder" or (self.stream in self.trace.mixers and self.looks_back)
+        reads = stream_kind(self.stream) == "decoder" or (self.stream in self.trace.mixers and self.looks_back)
         if not reads or has_target(self.trace.attention_streams):
             return None
         return max((word for word, kind in enumerate(self.queries.kinds) if kind != "padding"), default=None)

@@ -32,7 +32,7 @@ def traces_together(
 ) -> list[Trace]:
     """Return each text's trace from one pass, without output or rerun; `keep` has call numbers, None for all."""
     lengths = [len(one.tokens) for one in readings]
-    if tracer.anatomy.axes:
+    if tracer.anatomy.axes or tracer.anatomy.has_spans:
         raise UnsupportedModel(f"{tracer.name} adds positions to its texts, so they are traced one by one")
     calls = calls_together(tracer, readings, keep, filling)
     (stream,) = tracer.anatomy.layers

@@ -288,7 +288,10 @@ class Following(TorchFunctionMode):
         """Multiply weights with values: one attention call."""
         assert weights.logits is not None
         if weights.place in self.taken:
-            raise UnsupportedModel("it multiplies the same weights with values twice")
+            raise UnsupportedModel(
+                "it multiplies the same weights twice, with values and with others, such as those of relative "
+                "positions; use a model whose heads' outputs are weights times values"
+            )
         first = args[1 if func is torch.einsum else 0]
         if not _holds(first[0] if isinstance(first, list | tuple) else first, weights):
             raise UnsupportedModel("it multiplies values with the weights in another order")

@@ -20,6 +20,13 @@ SEEN = frozenset({"pixel_values", "pixel_values_videos", "input_features", "inpu
 _BESIDE = ("bbox", "image", *sorted(SEEN), "context_input_ids", "query_embeds", "shared_kv_states")
 
 
+# What such a model reads instead of one row of tensors, and what to do.
+_NOT_ONE_ROW = {
+    "context_input_ids": "it reads several retrieved texts as rows; wrap its writer alone: av.wrap(model.generator)",
+    "shared_kv_states": "it reads its target's keys and values, which inputs= doesn't take; wrap the target instead",
+}
+
+
 def family_of(model: "PreTrainedModel") -> str:
     """Return a model's family and class, for refusals."""
     return f"{model.config.model_type} ({type(model).__name__})"
@@ -43,7 +50,9 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
             raise UnsupportedModel(f"{family} takes more memory than there is: {raised}") from error
         how = "runs, but not with our attention" if _runs(runner, inputs) else f"doesn't run on {what}"
         more = [name for name in _BESIDE if name in runner.named - {*inputs}]
-        if how == "doesn't run on text alone" and more:
+        if how == "doesn't run on text alone" and more and more[0] in _NOT_ONE_ROW:
+            raised = _NOT_ONE_ROW[more[0]]
+        elif how == "doesn't run on text alone" and more:
             example = f'inputs={{"input_ids": …, "{more[0]}": …}}'
             raised = f"it also reads {' or '.join(more)}; pass an example input, av.wrap(model, {example})"
         raise UnsupportedModel(f"{family} {how}: {raised}") from error

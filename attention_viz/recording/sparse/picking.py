@@ -1,7 +1,8 @@
 """Hears the keys that a model's indexers pick, and their scores.
 
-An indexer scores keys or blocks of keys, and picks the highest. It runs again to show its scores. Which tokens they
-belong to isn't assumed: the picked ones must be exactly the cells that the layer's attention allows.
+An indexer scores keys, blocks of keys or keys made of several tokens, and picks the highest. It runs again to show its
+scores. Which tokens they belong to isn't assumed: the picked ones must be exactly the cells that the layer's attention
+allows.
 """
 
 import contextlib
@@ -115,14 +116,18 @@ class PickingListener:
         """Return whether a selection's keys are those that a call allows, in all rows but padding's."""
         heads, queries, keys = call.attention.shape
         allowed = call.attention.allowed
-        if allowed is None or queries != keys or queries != len(self.keys):
+        if allowed is None or queries != len(self.keys) or picking.picked.shape[-1] != keys:
             return False
-        allowed, picked = allowed.cpu().expand(heads, queries, keys), picking.picked & self.keys
+        made = torch.ones(keys - queries, dtype=torch.bool)
+        allowed, picked = allowed.cpu().expand(heads, queries, keys), picking.picked & torch.cat([self.keys, made])
         picked = picked.repeat_interleave(heads // len(picked), 0)
         return picked.shape == allowed.shape and bool((picked == allowed)[:, self.keys].all())
 
     def _ways(self, heard: HeardIndexer, call: Call) -> Iterator[Picking]:
         """Return the selections that an indexer's choices may mean."""
+        if call.attention.shape[-1] > len(self.keys):
+            yield from _of_spans(heard, call, len(self.keys))
+            return
         before = causal(len(self.keys))
         open_keys = before & self.keys
         for size in heard.sizes:
@@ -144,6 +149,25 @@ class PickingListener:
             picked = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, places.long(), True)
             return _spread(scores, size, count, torch.inf), _spread(picked, size, count, True)
         return _by_query(choices, size, open_keys)
+
+
+def _of_spans(heard: HeardIndexer, call: Call, count: int) -> Iterator[Picking]:
+    """Return the selection of an indexer that chooses among the keys after a text's own `count`.
+
+    It has no say in the text's own keys: those that the mask allows count as always picked.
+    """
+    allowed = call.attention.allowed
+    if allowed is None or len(heard.choices) != 1:
+        return
+    scores, places = (one.cpu().reshape(-1, *one.shape[-2:]) for one in heard.choices[0])
+    if scores.shape[1:] != (count, call.attention.shape[-1] - count) or call.attention.shape[0] % len(scores):
+        return
+    own = allowed.cpu().expand(call.attention.shape)[: len(scores), :, :count]
+    known = scores > _BLOCKED
+    picked = known & torch.zeros_like(known).scatter(-1, places.long(), True)
+    without = torch.zeros(own.shape).masked_fill(own, torch.inf).masked_fill(~own, -torch.inf)
+    scores = scores.masked_fill(~known, -torch.inf)
+    yield Picking(torch.cat([without, scores], dim=-1), torch.cat([own, picked], dim=-1))
 
 
 def _spread(blocks: Tensor, size: int, count: int, rest: float | bool) -> Tensor:

@@ -65,13 +65,19 @@ class SparseKinds:
 
     @contextlib.contextmanager
     def naming(self) -> Generator[None]:
-        """Say in a refusal that the model attends sparsely."""
+        """Say in a refusal that the model attends sparsely, or to fewer positions than the text has."""
         try:
             yield
         except UnsupportedModel as error:
+            keys, tokens = next(iter(self.keys.values())), " and ".join(map(str, self.lengths))
+            found = f"it attends to {keys} keys in a text of {tokens} tokens"
+            if keys < min(self.lengths):
+                raise UnsupportedModel(
+                    f"{found}: it pools them, and which tokens are behind a key isn't known; use a model whose keys "
+                    "are its tokens"
+                ) from error
             raise UnsupportedModel(
-                f"it attends to {next(iter(self.keys.values()))} keys in a text of "
-                f"{' and '.join(map(str, self.lengths))} tokens, as sparse attention does, and {error}"
+                f"{found}, as sparse attention does, or attention over frames or summaries. Read as sparse, {error}"
             ) from error
 
 

@@ -10,7 +10,7 @@ from attention_viz.edits.words import listed
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.runs import Run, unread
 from attention_viz.sources.catalogue import of_text
-from attention_viz.trace.slots import has_target
+from attention_viz.trace.slots import has_target, target_stream
 from attention_viz.trace.spelling import UNKNOWN_WORDS, set_apart
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
@@ -29,7 +29,8 @@ def unknown_words(trace: "Trace") -> str:
     """Count words unknown to the model; "" if none."""
     parts = {"sentence": trace.key_tokens(trace.streams[0])}
     if has_target(trace.attention_streams):
-        parts = {"sentence": trace.key_tokens("cross"), "target": trace.query_tokens("cross")}
+        target = trace.query_tokens(target_stream(trace.attention_streams))
+        parts = {"sentence": trace.key_tokens("cross" if "cross" in trace.layers else "encoder"), "target": target}
     found = {
         where: [label for label in tokens.labels if label.lower() in UNKNOWN_WORDS] for where, tokens in parts.items()
     }

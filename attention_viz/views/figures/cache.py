@@ -43,7 +43,7 @@ def cache(
     """
     stream, colours = trace.attention_stream(stream), palette(theme)
     read = trace.query_tokens(stream)
-    if not are_alike(stream, read, trace.key_tokens(stream)):
+    if not are_alike(stream, read, trace.key_tokens(stream)) or len(read) != len(trace.key_tokens(stream)):
         raise TraceError(f"a KV cache needs keys that are the rows' own tokens; the {stream} has others")
     last = read.resolve(position)
     first = max(0, min(len(read) - 1 - trace.provenance.generated, last), last - _STEPS + 1)

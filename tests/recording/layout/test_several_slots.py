@@ -170,7 +170,7 @@ def test_slots_counted_one_off_are_refused(stream: str, axes: Axes, monkeypatch:
         right = found(*given)
         return layout.SlotStreams(right.names, {**right.axes, stream: axes})
 
-    monkeypatch.setattr("attention_viz.recording.probe.slot_streams", miscounted)
+    monkeypatch.setattr("attention_viz.recording.layout.streams.slot_streams", miscounted)
     with pytest.raises(AttentionVizError):
         av.wrap(perceiver()).trace_ids(IDS)
 
@@ -183,7 +183,7 @@ def test_an_images_slots_counted_one_off_are_refused(monkeypatch: pytest.MonkeyP
         right = found(*given)
         return layout.SlotStreams(right.names, {**right.axes, "pooling": Axes(Axis(before=9), Axis(rest=SEEN))})
 
-    monkeypatch.setattr("attention_viz.recording.probe.slot_streams", miscounted)
+    monkeypatch.setattr("attention_viz.recording.layout.streams.slot_streams", miscounted)
     with pytest.raises(UnsupportedModel, match="9 latents when probed"):
         av.wrap(model, inputs=inputs).trace(inputs)
 

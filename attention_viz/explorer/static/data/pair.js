@@ -21,7 +21,7 @@ const linked = new WeakMap();
  * Nor does what a patch beside words looks at: the words ask about it.
  * @param {Stream} stream */
 export function linksWords({name, own, queries, keys}) {
-  const first = name === "decoder" ? 0 : -1;
+  const first = name.startsWith("decoder") ? 0 : -1;
   const {place, dimmed} = queries;
   const beside = place?.some((one, at) => !one && !dimmed[at]);
   return (/** @type {number} */ query, /** @type {number} */ key) =>
@@ -93,7 +93,7 @@ export function pairIn(recording, {head, rows, columns, stream}, at) {
 export function pairOfRow({head, columns, stream}, query) {
   if (head === null) return null;
   const {name, own, keys} = stream;
-  const first = name === "decoder" ? 0 : -1;
+  const first = name.startsWith("decoder") ? 0 : -1;
   const other = (/** @type {number} */ key) => !(own && key === query);
   const kinds = [
     (/** @type {number} */ key) => keys.words[key] === 1 && key !== first && other(key),

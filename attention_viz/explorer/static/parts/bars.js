@@ -128,9 +128,9 @@ export function leftOutOf({rows, columns, stream: {own, queries}}, head, least) 
  * @param {BarsView} view @param {AnyHead} head */
 function restOf({now: {rows, columns, stream}}, head) {
   const {words} = stream.queries;
-  const looking = rows.filter((query) => words[query] && (stream.name !== "decoder" || query > 0));
+  const looking = rows.filter((query) => words[query] && (!stream.name.startsWith("decoder") || query > 0));
   const special = columns.filter((key) => stream.keys.dimmed[key]);
-  const keys = special.length ? special : stream.name === "decoder" ? columns.subarray(0, 1) : special;
+  const keys = special.length ? special : stream.name.startsWith("decoder") ? columns.subarray(0, 1) : special;
   if (looking.length === 0 || keys.length === 0) return "";
   let sum = 0;
   for (const query of looking) for (const key of keys) sum += head.at(query, key);

@@ -137,7 +137,9 @@ export function reasonOf({header}, pair, key) {
   const {query} = pair;
   if (isUnpicked(pair, key)) return "left";
   if (header.axes[header.axis.key].padding.includes(key)) return "padding";
-  return (header.mixer?.causal ?? header.stream === "decoder") && key > query ? "later" : "mask";
+  // Spans, or an encoder’s keys, may follow a text’s own.
+  const own = header.axes[header.axis.query].labels.length;
+  return (header.mixer?.causal ?? header.stream.startsWith("decoder")) && key > query && key < own ? "later" : "mask";
 }
 
 /** How a number came about, for the line of arithmetic.

@@ -18,6 +18,7 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.first_layer import Exchanged, PreparedPair
 from attention_viz.serving.runs import Run, ask, candidates
 from attention_viz.serving.why import Words, named_token
+from attention_viz.trace.slots import target_stream
 from attention_viz.trace.spelling import CONTINUES, SPACE, set_apart
 from attention_viz.trace.tokens import Tokens
 from attention_viz.ui import visit, widgets
@@ -134,7 +135,7 @@ def _token_of(run: Run, state: State, at: int, word: str, signs: Mapping[str, in
 
 def _pick_row(run: Run, state: State, row: int) -> None:
     stream = run.stream(state.stream)
-    said = run.trace.query_tokens("cross")
+    said = run.trace.query_tokens(target_stream(run.trace.attention_streams))
     weights = run.trace.weights(*run.place(stream, state.layer, state.head), stream)
 
     def take() -> None:

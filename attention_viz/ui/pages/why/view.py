@@ -22,6 +22,7 @@ from attention_viz.explorer.why_payload import (
 from attention_viz.serving.first_layer import Exchanged, exchange, is_first, prepared, split
 from attention_viz.serving.runs import Run, candidates
 from attention_viz.serving.why import Patched, WrittenNumber, words_written, written
+from attention_viz.trace.slots import target_stream
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
@@ -130,7 +131,8 @@ def settle(selection: Selection, run: Run) -> Selection:
         selection = update(selection, Filled(WHY_CHOICES, {"put_from": contrast(state)}))
     # An encoder's heads reach the output only through the others: show those instead.
     if word and state.facts.is_encoder_decoder and run.stream(selection.shared.stream) == "encoder":
-        selection = update(selection, Filled(SHARED, {"stream": "cross", "query": None, "key": None}))
+        writing = target_stream(run.trace.attention_streams)
+        selection = update(selection, Filled(SHARED, {"stream": writing, "query": None, "key": None}))
     if not word or not selection.head_is_free:
         return selection
     layer, head = _first_writer(run, selection)
