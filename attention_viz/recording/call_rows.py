@@ -1,28 +1,83 @@
 """Joins the rows of a batch that a module attends over, such as an image's tiles, into one call.
 
 Towers that cut an image into tiles run these as rows of a batch. The joined call has the rows' positions one after the
-other, with a block for each row on its diagonal.
+other, with a block for each row on its diagonal. Windows of one image are rows, too: their joined call has the image's
+own order of positions; see `attention_viz.recording.layout.windows`.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import Term, map_terms
 
+# The numbers that a call's matrices may take, once its windows are joined: 1 GiB in float32.
+_MOST_CELLS = 2**28
 
-def joined_rows(attention: Attention, name: str, known: dict[object, Tensor]) -> Attention:
+
+@dataclass(frozen=True, eq=False)
+class WindowOrder:
+    """The order of a call that attends in windows.
+
+    Attributes:
+        places: the position in the joined call of each row's slots.
+        origin: the position of the input at each place; −1 for what the model adds, such as padding.
+        count: how many positions the input has.
+        source: the input, which calls with equal sources share.
+    """
+
+    places: Int[Tensor, "row slot"]
+    origin: Int[Tensor, " place"]
+    count: int
+    source: object = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each position of the input is at its own place, and what the model adds comes last."""
+        own = self.origin[: self.count]
+        return len(own) == self.count and torch.equal(own, torch.arange(self.count, device=own.device))
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the joined call has the rows' own order, and the input's positions alone."""
+        places = self.places.flatten()
+        return self.is_plain and len(places) == self.count and torch.equal(places, self.origin)
+
+    def of_rows(self, terms: Tensor) -> Float[Tensor, "row head slot width"]:
+        """Return the rows of a joined term, (1, head, place, width)."""
+        return terms[0][:, self.places].transpose(0, 1)
+
+    def joined(self, terms: Tensor) -> Float[Tensor, "1 head place width"]:
+        """Undo `of_rows`."""
+        return terms.transpose(0, 1).flatten(1, 2)[None].index_select(2, self._order)
+
+    def of_states(self, states: Tensor) -> Float[Tensor, "place width"] | None:
+        """Return a module's states by place; None unless they are one per slot, in the rows' order."""
+        rows, width = len(self.places), states.shape[-1]
+        if states.ndim < 3 or states.shape[0] != rows or states.shape[:-1].numel() != self.places.numel():
+            return None
+        return states.reshape(-1, width)[self._order]
+
+    @property
+    def _order(self) -> Tensor:
+        return self.places.flatten().argsort()
+
+
+def joined_rows(
+    attention: Attention, name: str, known: dict[object, Tensor], order: WindowOrder | None = None
+) -> Attention:
     """Join a batch's rows into one, (1, head, row · position, …).
 
     Args:
         attention: with terms (row, head, position, …).
         name: its module's class, for a refusal.
-        known: the masks of blocks made so far, by size.
+        known: the masks of blocks made so far, by size and order.
+        order: of windows; None for rows one after the other.
     """
     rows, queries, keys = len(attention.query), attention.query.shape[-2], attention.key.shape[-2]
     if any(len(one) != rows or one.ndim != 4 for one in (attention.query, attention.key, attention.value)):
@@ -30,20 +85,35 @@ def joined_rows(attention: Attention, name: str, known: dict[object, Tensor]) ->
             f"{name} attends over rows of a batch that share keys; use a model that keeps them apart"
         )
     size = rows, queries, keys
-    if size not in known:
-        known[size] = _diagonal(torch.ones(rows, 1, queries, keys, dtype=torch.bool, device=attention.query.device))
     allowed, bias = attention.allowed, attention.bias
+    if order is not None:
+        _check_fits(order, size, name, 1 if bias is None else bias.shape[-3])
+    if (size, order) not in known:
+        ones = torch.ones(rows, 1, queries, keys, dtype=torch.bool, device=attention.query.device)
+        known[size, order] = _diagonal(ones, order)
     return replace(
         attention,
-        query=in_one_row(attention.query),
-        key=in_one_row(attention.key),
-        value=in_one_row(attention.value),
-        allowed=known[size] if allowed is None else _diagonal(_filled(allowed, size)),
-        bias=None if bias is None else _diagonal(_filled(bias, size)),
+        query=in_one_row(attention.query, order),
+        key=in_one_row(attention.key, order),
+        value=in_one_row(attention.value, order),
+        allowed=known[size, order] if allowed is None else _diagonal(_filled(allowed, size), order),
+        bias=None if bias is None else _diagonal(_filled(bias, size), order),
     )
 
 
-def apart(attention: Attention, rows: int) -> Attention:
+def _check_fits(order: WindowOrder, size: tuple[int, int, int], name: str, heads: int) -> None:
+    """Refuse a call of another size than its windows had, or one whose matrices take too much memory."""
+    rows, queries, keys = size
+    if tuple(order.places.shape) != (rows, queries) or queries != keys:
+        raise UnsupportedModel(f"{name} attends in {rows} rows of {queries}, but in other windows when they were found")
+    if (cells := heads * (rows * queries) ** 2) > _MOST_CELLS:
+        raise UnsupportedModel(
+            f"{name} attends in windows over {rows * queries:,} positions: matrices of them all would have {cells:,} "
+            f"cells per layer, and {_MOST_CELLS:,} are allowed; use a smaller image"
+        )
+
+
+def apart(attention: Attention, rows: int, order: WindowOrder | None = None) -> Attention:
     """Return a joined call's rows, each with heads of its own: (row · head, position, …)."""
 
     def part(term: Term, value: Any) -> Any:
@@ -52,22 +122,30 @@ def apart(attention: Attention, rows: int) -> Attention:
         if not term.is_matrix:
             return value.repeat(rows)
         if term.axes.names[1] != "key":
-            return in_rows(value[None], rows).flatten(0, 1)
-        cells = value.reshape(len(value), rows, value.shape[-2] // rows, rows, value.shape[-1] // rows)
-        blocks = cells.diagonal(dim1=1, dim2=3).movedim(-1, 0)
+            return in_rows(value[None], rows, order).flatten(0, 1)
+        if order is not None:
+            places = order.places.to(value.device)
+            blocks = value[:, places[:, :, None], places[:, None, :]].transpose(0, 1)
+        else:
+            cells = value.reshape(len(value), rows, value.shape[-2] // rows, rows, value.shape[-1] // rows)
+            blocks = cells.diagonal(dim1=1, dim2=3).movedim(-1, 0)
         return blocks.expand(-1, attention.shape[0], -1, -1).flatten(0, 1)
 
     return map_terms(attention, part)
 
 
-def in_one_row(terms: Float[Tensor, "row head position width"]) -> Float[Tensor, "1 head all_positions width"]:
-    """Put a batch's rows one after the other."""
-    return terms.transpose(0, 1).flatten(1, 2)[None]
+def in_one_row(
+    terms: Float[Tensor, "row head position width"], order: WindowOrder | None = None
+) -> Float[Tensor, "1 head all_positions width"]:
+    """Put a batch's rows one after the other, or windows into their order."""
+    return terms.transpose(0, 1).flatten(1, 2)[None] if order is None else order.joined(terms)
 
 
-def in_rows(terms: Float[Tensor, "1 head all_positions width"], rows: int) -> Float[Tensor, "row head position width"]:
+def in_rows(
+    terms: Float[Tensor, "1 head all_positions width"], rows: int, order: WindowOrder | None = None
+) -> Float[Tensor, "row head position width"]:
     """Undo `in_one_row`."""
-    return terms[0].unflatten(1, (rows, -1)).transpose(0, 1)
+    return terms[0].unflatten(1, (rows, -1)).transpose(0, 1) if order is None else order.of_rows(terms)
 
 
 def _filled(matrix: Tensor, size: tuple[int, int, int]) -> Tensor:
@@ -75,9 +153,16 @@ def _filled(matrix: Tensor, size: tuple[int, int, int]) -> Tensor:
     return matrix.expand(rows, matrix.shape[-3] if matrix.ndim > 3 else 1, queries, keys)
 
 
-def _diagonal(blocks: Tensor) -> Bool[Tensor, "1 head all_queries all_keys"]:
-    """Put blocks, (row, head, query, key), on a diagonal; all else is 0 or False."""
+def _diagonal(
+    blocks: Float[Tensor, "row head query key"], order: WindowOrder | None
+) -> Float[Tensor, "1 head all_queries all_keys"]:
+    """Put blocks on a diagonal, or at their windows' places; all else is 0 or False."""
     rows, heads, queries, keys = blocks.shape
+    if order is not None:
+        places, count = order.places.to(blocks.device), rows * queries
+        found = blocks.new_zeros(heads, count, count)
+        found[:, places[:, :, None], places[:, None, :]] = blocks.transpose(0, 1)
+        return found[None]
     found = blocks.new_zeros(heads, rows, queries, rows, keys)
     number = torch.arange(rows, device=blocks.device)
     found[:, number, :, number] = blocks

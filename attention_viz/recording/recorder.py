@@ -4,7 +4,7 @@ A context variable has the recorder, so threads can share a model.
 """
 
 import contextlib
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,7 +20,7 @@ from attention_viz.operation.cutting import some_cells
 from attention_viz.operation.reach import is_causal
 from attention_viz.operation.terms import Term, map_terms, on_device, same_terms
 from attention_viz.recording.call_chunks import TurnCounter, blocks, continues, joined
-from attention_viz.recording.call_rows import in_rows, joined_rows
+from attention_viz.recording.call_rows import WindowOrder, in_rows, joined_rows
 from attention_viz.recording.hooks import hooked
 from attention_viz.trace.kept import KeptCells
 from attention_viz.trace.memory import RestingFile
@@ -49,11 +49,18 @@ class Call:
 
     Attributes:
         rows: rows of a batch that it joins; see `call_rows`.
+        order: that of its windows; None without any.
     """
 
     module: nn.Module
     attention: Attention
     rows: int = 1
+    order: WindowOrder | None = None
+
+    @property
+    def tiles(self) -> int:
+        """The rows of a batch that are tiles or images; 1 for windows."""
+        return self.rows if self.order is None else 1
 
     def of_row(self, row: int = 0) -> "Call":
         """Return one batch row's call, head first; parameters are copied."""
@@ -94,6 +101,7 @@ class Recorder:
         ending: modules whose turns are heard to end.
         again: in a turn that runs again, the next chunk's number.
         parted: modules that attended several times in one turn, but not over chunks.
+        windows: the orders of calls that attend in windows, by number.
         counts_turns: whether it hears modules' turns, which takes hooks; without, a module's second call raises
             `TurnsNeeded`.
     """
@@ -110,6 +118,7 @@ class Recorder:
     parted: dict[nn.Module, None] = field(default_factory=dict[nn.Module, None])
     counts_turns: bool = True
     cells: KeptCells | None = None
+    windows: Mapping[int, WindowOrder] = field(default_factory=dict[int, WindowOrder])
     _shared: dict[int, tuple[Tensor, Tensor | None]] = field(default_factory=dict[int, "tuple[Tensor, Tensor | None]"])
     _called: set[nn.Module] = field(default_factory=set[nn.Module])
     _calls: dict[int, Call] = field(default_factory=dict[int, Call])
@@ -124,7 +133,7 @@ class Recorder:
     _late: AttentionVizError | None = None
     _outputs: Sequence[Tensor] = ()
     _blocks: dict[object, Tensor] = field(default_factory=dict[object, Tensor])
-    _rows: dict[int, int] = field(default_factory=dict[int, int])
+    _rows: dict[int, tuple[int, WindowOrder | None]] = field(default_factory=dict[int, Any])
 
     @property
     def count(self) -> int:
@@ -150,7 +159,12 @@ class Recorder:
     @property
     def joined_rows(self) -> tuple[int, ...]:
         """Each call's rows of a batch, joined into one; 1 for a call of one."""
-        return tuple(self._rows.get(number, 1) for number in range(self.count))
+        return tuple(self._rows.get(number, (1, None))[0] for number in range(self.count))
+
+    @property
+    def orders(self) -> tuple[WindowOrder | None, ...]:
+        """Each call's order of windows; None without any."""
+        return tuple(self._rows.get(number, (1, None))[1] for number in range(self.count))
 
     @property
     def chunked(self) -> bool:
@@ -178,10 +192,11 @@ class Recorder:
 
     def hear(self, call: Call) -> Tensor:
         """Record a call; return its edited output, (row, head, query, d_v)."""
-        if len(call.attention.query) == 1:
+        order = self.windows.get(self.count) if self.again is None else None
+        if len(call.attention.query) == 1 and order is None:
             return self._hear(call)
-        whole = joined_rows(call.attention, type(call.module).__name__, self._blocks)
-        return self._hear(Call(call.module, whole, len(call.attention.query)), call)
+        whole = joined_rows(call.attention, type(call.module).__name__, self._blocks, order)
+        return self._hear(Call(call.module, whole, len(call.attention.query), order), call)
 
     def _hear(self, call: Call, in_rows_of: Call | None = None) -> Tensor:
         """Record a call of one row; `in_rows_of` is the call whose rows it joins, if any."""
@@ -199,7 +214,7 @@ class Recorder:
             self._modules.append(call.module)
         number, whole = self.count - 1, call
         if in_rows_of is not None:
-            self._rows[number] = call.rows
+            self._rows[number] = call.rows, call.order
         if self.edits:
             call = self._edited(call, number)
         if self.keep is None or number in self.keep:
@@ -208,7 +223,7 @@ class Recorder:
         if in_rows_of is None:
             output = self._output(call)
         else:
-            output = self._output(in_rows_of) if call is whole else in_rows(self._output(call), call.rows)
+            output = self._output(in_rows_of) if call is whole else in_rows(self._output(call), call.rows, call.order)
         asked.get()()
         if self.progress is not None:
             self.progress(self.count)

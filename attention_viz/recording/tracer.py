@@ -23,7 +23,7 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.gradients import ModelRun, relevance
 from attention_viz.recording.interception.bias_parts import bias_parts
 from attention_viz.recording.interception.outside import OutsideListener, parts_left_out
-from attention_viz.recording.layout.tiles import check_rows
+from attention_viz.recording.layout.tiles import settle_rows
 from attention_viz.recording.outputs.breaking import SEEN, naming_foreign, reporting
 from attention_viz.recording.outputs.readout import body_of
 from attention_viz.recording.probe import Anatomy
@@ -379,7 +379,7 @@ class Tracer:
         if SEEN & {*inputs} and not self.runner.switch.plan.sites:
             check_turns(recorded.parted)
         if (rows := self._rows_key(inputs, recorded)) not in self._rows:
-            check_rows(self.runner, inputs, recorded)
+            _ = settle_rows(self.runner, inputs, recorded)
             self._rows.add(rows)
         if len(recorded.mixing) != len(self.anatomy.mixer_places):
             raise UnsupportedModel(

@@ -64,6 +64,28 @@ def check_rows(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass")
         )
 
 
+def settle_rows(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass") -> bool:
+    """Refuse rows of a batch that are neither tiles nor windows; return whether windows were found only now.
+
+    The pass must run again then.
+    """
+    if runner.windows.active:
+        return False
+    try:
+        check_rows(runner, inputs, recorded)
+    except UnsupportedModel as error:
+        if not SEEN & inputs.keys():
+            raise
+        runner.windows.active = True
+        try:
+            _ = runner.windows.of(runner, inputs)
+        except UnsupportedModel as why:
+            runner.windows.active = False
+            raise UnsupportedModel(f"{error}; {why}") from error
+        return True
+    return False
+
+
 def _order(runner: "Runner", inputs: Mapping[str, Tensor], main: str, last: int) -> list[int] | None:
     """Return which tile each row reads; None if calls differ, or if a row reads none."""
     tiles = _tiles(main, inputs[main])

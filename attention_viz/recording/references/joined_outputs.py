@@ -33,7 +33,7 @@ class JoinedOutputs:
     def hear(self, part: CallPart) -> None:
         """Await the module behind a call after its last chunk."""
         lengths = self.recorded.chunks[part.number] if self.recorded.chunks else ()
-        if part.rows > 1 or (part.stop is not None and part.stop == sum(lengths)):
+        if part.in_rows or (part.stop is not None and part.stop == sum(lengths)):
             self._open = part.number
 
     @contextlib.contextmanager
@@ -65,7 +65,7 @@ class JoinedOutputs:
             return
         call = self.recorded.calls[self.recorded.numbers.index(number)]
         ours = call.attention.output.transpose(0, 1).flatten(1)
-        theirs = rows(entered, len(ours))
+        theirs = rows(entered, len(ours), call.order)
         if theirs is None or theirs.shape != ours.shape:
             got = "nothing" if entered is None else tuple(entered.shape)
             raise UnsupportedModel(
