@@ -16,8 +16,8 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import Term, map_terms
 
-# The numbers that a call's matrices may take, once its windows are joined: 1 GiB in float32.
-_MOST_CELLS = 2**28
+# The memory that the matrices of all calls in rows may take, once joined: 2 GiB.
+_MOST_BYTES = 2**31
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +86,8 @@ def joined_rows(
         )
     size = rows, queries, keys
     allowed, bias = attention.allowed, attention.bias
-    if order is not None:
-        _check_fits(order, size, name, 1 if bias is None else bias.shape[-3])
+    if order is not None and (tuple(order.places.shape) != (rows, queries) or queries != keys):
+        raise UnsupportedModel(f"{name} attends in {rows} rows of {queries}, but in other windows when they were found")
     if (size, order) not in known:
         ones = torch.ones(rows, 1, queries, keys, dtype=torch.bool, device=attention.query.device)
         known[size, order] = _diagonal(ones, order)
@@ -101,16 +101,22 @@ def joined_rows(
     )
 
 
-def _check_fits(order: WindowOrder, size: tuple[int, int, int], name: str, heads: int) -> None:
-    """Refuse a call of another size than its windows had, or one whose matrices take too much memory."""
-    rows, queries, keys = size
-    if tuple(order.places.shape) != (rows, queries) or queries != keys:
-        raise UnsupportedModel(f"{name} attends in {rows} rows of {queries}, but in other windows when they were found")
-    if (cells := heads * (rows * queries) ** 2) > _MOST_CELLS:
+def check_size(attention: Attention, name: str, before: int) -> int:
+    """Return the bytes of a call's matrices once its rows are joined; refuse more than memory should hold.
+
+    Args:
+        before: the bytes of earlier calls.
+    """
+    rows, bias = len(attention.query), attention.bias
+    cells = rows**2 * attention.query.shape[-2] * attention.key.shape[-2]
+    own = cells if attention.allowed is not None else 0
+    own += 0 if bias is None else cells * bias.element_size() * (bias.shape[-3] if bias.ndim > 2 else 1)
+    if before + max(own, cells) > _MOST_BYTES:
         raise UnsupportedModel(
-            f"{name} attends in windows over {rows * queries:,} positions: matrices of them all would have {cells:,} "
-            f"cells per layer, and {_MOST_CELLS:,} are allowed; use a smaller image"
+            f"{name} attends in {rows} rows of {attention.query.shape[-2]:,} positions: with the layers before, their "
+            f"matrices as a whole take more than {_MOST_BYTES // 2**30} GiB; use a smaller image, or layers=[…]"
         )
+    return own
 
 
 def apart(attention: Attention, rows: int, order: WindowOrder | None = None) -> Attention:

@@ -111,9 +111,7 @@ def _outermost(found: ColumnSource, around: Sequence[_WiringEvent], events: Sequ
     return found
 
 
-def _source_among(
-    target: Tensor, events: Sequence[_WiringEvent], order: WindowOrder | None
-) -> ColumnSource | None:
+def _source_among(target: Tensor, events: Sequence[_WiringEvent], order: WindowOrder | None) -> ColumnSource | None:
     heads, count, width = target.shape
     flat = target.transpose(0, 1).reshape(count, heads * width)
     for event in reversed(events):

@@ -243,6 +243,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         recorded, wirings = listened(model, lambda: runner.record(inputs, proves=True))
     with naming(runner, inputs):
         if settle_rows(runner, inputs, recorded):
+            del recorded, wirings  # as large as those that follow
             recorded, wirings = listened(model, lambda: runner.record(inputs, proves=True))
     if not recorded.calls and not recorded.mixers:
         if why := why_silent(model):

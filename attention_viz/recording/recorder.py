@@ -20,7 +20,7 @@ from attention_viz.operation.cutting import some_cells
 from attention_viz.operation.reach import is_causal
 from attention_viz.operation.terms import Term, map_terms, on_device, same_terms
 from attention_viz.recording.call_chunks import TurnCounter, blocks, continues, joined
-from attention_viz.recording.call_rows import WindowOrder, in_rows, joined_rows
+from attention_viz.recording.call_rows import WindowOrder, check_size, in_rows, joined_rows
 from attention_viz.recording.hooks import hooked
 from attention_viz.trace.kept import KeptCells
 from attention_viz.trace.memory import RestingFile
@@ -61,6 +61,11 @@ class Call:
     def tiles(self) -> int:
         """The rows of a batch that are tiles or images; 1 for windows."""
         return self.rows if self.order is None else 1
+
+    @property
+    def positions(self) -> int:
+        """How many positions of the input its keys show; of windows without the model's own."""
+        return self.attention.shape[-1] if self.order is None else self.order.count
 
     def of_row(self, row: int = 0) -> "Call":
         """Return one batch row's call, head first; parameters are copied."""
@@ -133,6 +138,7 @@ class Recorder:
     _late: AttentionVizError | None = None
     _outputs: Sequence[Tensor] = ()
     _blocks: dict[object, Tensor] = field(default_factory=dict[object, Tensor])
+    _joined: int = 0
     _rows: dict[int, tuple[int, WindowOrder | None]] = field(default_factory=dict[int, Any])
 
     @property
@@ -192,11 +198,14 @@ class Recorder:
 
     def hear(self, call: Call) -> Tensor:
         """Record a call; return its edited output, (row, head, query, d_v)."""
-        order = self.windows.get(self.count) if self.again is None else None
-        if len(call.attention.query) == 1 and order is None:
+        attention, order = call.attention, self.windows.get(self.count) if self.again is None else None
+        if len(attention.query) == 1 and order is None:
             return self._hear(call)
-        whole = joined_rows(call.attention, type(call.module).__name__, self._blocks, order)
-        return self._hear(Call(call.module, whole, len(call.attention.query), order), call)
+        kept = self.keep is None or self.count in self.keep
+        if kept or self.edits:
+            self._joined += check_size(attention, type(call.module).__name__, self._joined if kept else 0)
+            attention = joined_rows(attention, type(call.module).__name__, self._blocks, order)
+        return self._hear(Call(call.module, attention, len(call.attention.query), order), call)
 
     def _hear(self, call: Call, in_rows_of: Call | None = None) -> Tensor:
         """Record a call of one row; `in_rows_of` is the call whose rows it joins, if any."""

@@ -379,7 +379,12 @@ class Tracer:
         if SEEN & {*inputs} and not self.runner.switch.plan.sites:
             check_turns(recorded.parted)
         if (rows := self._rows_key(inputs, recorded)) not in self._rows:
-            _ = settle_rows(self.runner, inputs, recorded)
+            if settle_rows(self.runner, inputs, recorded):
+                self.runner.windows.active = False
+                raise UnsupportedModel(
+                    f"{self.name} attends in windows here, but not to the example that it was wrapped with; wrap it "
+                    "with inputs of this size"
+                )
             self._rows.add(rows)
         if len(recorded.mixing) != len(self.anatomy.mixer_places):
             raise UnsupportedModel(

@@ -7,6 +7,7 @@ positions; one that no vector moves is padding or a class token. The layer's out
 output must come back at its own position.
 """
 
+import contextlib
 import re
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -22,7 +23,7 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import fused, fusible
 from attention_viz.recording.call_rows import WindowOrder
 from attention_viz.recording.hooks import hooked
-from attention_viz.recording.recorder import Call, Recorder, recording
+from attention_viz.recording.recorder import Call, Recorder, RunEnded, recording
 
 if TYPE_CHECKING:
     from attention_viz.recording.runner import Runner
@@ -32,7 +33,7 @@ _BASE = 4
 # How far what a slot shows may be from a vector's, as a share of the distance between two.
 _CLOSE = 1e-3
 # Vectors nearer than this share of the largest number don't move a slot.
-_STILL = 1e-6
+_STILL = 1e-5
 # So many numbers stand for a slot's query, key or value.
 _WIDTH = 2
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -44,10 +45,15 @@ _KEPT = 32
 
 @dataclass(frozen=True)
 class _Source:
-    """A tensor with a vector per position: a module's first input, or a convolution's output."""
+    """A tensor with a vector per position: a module's first input, or a convolution's output.
+
+    Attributes:
+        begins: how many calls come before it.
+    """
 
     module: nn.Module
     shape: torch.Size
+    begins: int
     is_output: bool = False
 
     @property
@@ -97,17 +103,20 @@ class _Shown(Recorder):
         """Return each slot's own value, (row, head, query, d_v)."""
         query, key, value = (getattr(call.attention, name) for name in ("query", "key", "value"))
         self._modules.append(call.module)
-        self.shown.append([_shown(one.transpose(1, 2).flatten(2)) for one in (query, key, value)])
+        self.shown.append([_shown(one) for one in (query, key, value)])
         if query.shape[-2] != key.shape[-2] or query.ndim != 4:
             attention = call.attention
             return fused(attention, closed=False) if fusible(attention) else attention.output
         return value.repeat_interleave(query.shape[1] // value.shape[1], dim=1)
 
 
-def _shown(states: Float[Tensor, "... width"]) -> Float[Tensor, "slot number"]:
-    flat = states.detach().reshape(-1, states.shape[-1]).double()
-    chance = torch.Generator().manual_seed(flat.shape[1])
-    return flat @ torch.randn(flat.shape[1], _WIDTH, generator=chance, dtype=torch.float64).to(flat.device)
+def _shown(terms: Float[Tensor, "row head slot width"]) -> Float[Tensor, "slot number"]:
+    """Return a few numbers for each slot, which any of its own change."""
+    heads, width = terms.shape[1], terms.shape[3]
+    chance = torch.Generator().manual_seed(heads * width)
+    mixed = torch.randn(heads, width, _WIDTH, generator=chance)
+    terms = terms.detach() if terms.dtype == torch.float64 else terms.detach().float()
+    return (terms @ mixed.to(terms)).sum(dim=1).reshape(-1, _WIDTH)
 
 
 @dataclass(eq=False)
@@ -158,7 +167,7 @@ class _Search:
             if failed := [number for number, sources in left.items() if not sources]:
                 raise self._refusal(sites[failed[0]])
             tried = {number: sources[0] for number, sources in left.items()}
-            tried = {number: one for number, one in tried.items() if not _is_made_of(one, tried.values())}
+            tried = {number: one for number, one in tried.items() if not _is_cut(one, tried)}
             for number, order in self._read([sites[number] for number in tried], tried).items():
                 if order is None:
                     left[number] = left[number][1:]
@@ -177,15 +186,15 @@ class _Search:
 
     def _check_sources(self, sites: Mapping[int, _Site], found: Mapping[int, WindowOrder]) -> None:
         """Refuse calls over as many positions whose numbers count different things."""
-        known = dict[tuple[str, int], object]()
+        known = dict[int, WindowOrder]()
         for number, order in found.items():
-            key = (sites[number].pattern, order.places.numel())
-            if known.setdefault(key, order.source) is not order.source:
+            first = known.setdefault(order.places.numel(), order)
+            if first.source is not order.source or not torch.equal(first.origin, order.origin):
                 raise self._refusal(sites[number])
 
     def _sites(self) -> list[_Site]:
         """List the calls in rows, and those of equal modules, with their sources."""
-        running, calls = list[tuple[nn.Module, torch.Size | None]](), list[tuple[list[Any], Any, Call]]()
+        running, calls = list[tuple[nn.Module, _Source | None]](), list[tuple[list[Any], Any, Call]]()
         latest = list[_Source]()
         own = {id(one) for one in self._inputs.values()}
         names = {module: name for name, module in self._runner.model.named_modules()}
@@ -193,14 +202,15 @@ class _Search:
         def enter(module: nn.Module, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> None:
             if self._is_ours(recorder):
                 first = _first((*inputs, *named.values()))
-                running.append((module, None if first is None or id(first) in own else first.shape))
+                known = first is None or id(first) in own or first.ndim < 3
+                running.append((module, None if known else _Source(module, first.shape, len(calls))))
 
         def end(module: nn.Module, _inputs: object, _named: object, output: object) -> None:
             if self._is_ours(recorder):
                 while running and running.pop()[0] is not module:
                     pass
                 if isinstance(module, _CONVOLUTIONS) and isinstance(output, Tensor):
-                    latest[:] = [_Source(module, output.shape, is_output=True)]
+                    latest[:] = [_Source(module, output.shape, len(calls), is_output=True)]
 
         class _Sites(_Shown):
             def hear(self, call: Call) -> Tensor:
@@ -218,12 +228,8 @@ class _Search:
             if patterns[number] not in windowed:
                 continue
             slots = rows[number] * call.attention.key.shape[-2]
-            inputs = [
-                _Source(module, shape)
-                for module, shape in around
-                if shape is not None and len(shape) > 2 and shape[0] < max(rows[number], 2)
-            ]
-            several = [one for one in (*convolutions, *inputs) if 1 < one.count <= _MOST_EMPTY * slots]
+            inputs = [one for _, one in around if one is not None and one.shape[0] < max(rows[number], 2)]
+            several = [one for one in (*convolutions, *inputs) if one.count <= _MOST_EMPTY * slots]
             home = inputs[-1].module if inputs else None
             found.append(_Site(number, patterns[number], rows[number], tuple(several), home))
         return found
@@ -231,28 +237,34 @@ class _Search:
     def _read(self, sites: Sequence[_Site], sources: Mapping[int, _Source]) -> dict[int, WindowOrder | None]:
         """Return each call's order by its source; None if slots don't show its positions, or come back at others."""
         distinct = dict.fromkeys(sources.values())
-        homes = {site.home for site in sites} - {None}
-        reading = _Reading([self._run_with(dict.fromkeys(distinct, digit), homes) for digit in range(_BASE)])
+        homes, last = {site.home: None for site in sites if site.home is not None}, max(site.number for site in sites)
+        reading = _Reading([self._run_with(dict.fromkeys(distinct, digit), homes, last) for digit in range(_BASE)])
         clean, power = {site.number: site for site in sites}, 1
-        while clean and power < max(sources[number].count for number in clean):
+        while clean and (power == 1 or power < max(sources[number].count for number in clean)):
             digits = {one: torch.arange(one.count) // power % _BASE for one in distinct}
-            run = self._run_with(digits, homes)
+            run = self._run_with(digits, homes, last)
             clean = {number: site for number, site in clean.items() if reading.take(site, run, power)}
             power *= _BASE
-        return {site.number: reading.order(site, sources[site.number]) if site.number in clean else None for site in sites}
+        return {
+            site.number: reading.order(site, sources[site.number]) if site.number in clean else None for site in sites
+        }
 
-    def _run_with(self, digits: Mapping[_Source, Tensor | int], homes: Collection[nn.Module]) -> "_Run":
-        """Run with vectors in place of sources, by positions' digits."""
+    def _run_with(self, digits: Mapping[_Source, Tensor | int], homes: Collection[nn.Module], last: int) -> "_Run":
+        """Run up to the last call's home, with vectors in place of sources, by positions' digits."""
         run, recorder = _Run(), _Shown()
         outputs = {source.module: source for source in digits if source.is_output}
         inputs = {source.module: source for source in digits if not source.is_output}
 
         def enter(module: nn.Module, given: tuple[Any, ...], named: Mapping[str, Any]) -> object:
             first = _first((*given, *named.values()))
+            if first is None or not self._is_ours(recorder):
+                return None
             source = inputs.get(module)
-            if source is None or first is None or first.shape != source.shape or not self._is_ours(recorder):
+            if source is None or first.shape != source.shape:
+                run.entered[module] = _shown(first[None, None].flatten(2, -2))
                 return None
             other = source.filled(digits[source], first)
+            run.entered[module] = _shown(other[None, None].flatten(2, -2))
             replaced = tuple(other if one is first else one for one in given)
             return replaced, {name: other if one is first else one for name, one in named.items()}
 
@@ -263,7 +275,9 @@ class _Search:
             if source is not None and first is output and first is not None and first.shape == source.shape:
                 return source.filled(digits[source], first)
             if module in homes and first is not None:
-                run.written[module] = _shown(first)
+                run.written[module] = _shown(first[None, None].flatten(2, -2))
+            if module in homes and recorder.count > last:
+                raise RunEnded
             return None
 
         with hooked({*inputs, *outputs, *homes}, end, enter, named=True):
@@ -272,7 +286,7 @@ class _Search:
         return run
 
     def _run(self, recorder: Recorder) -> None:
-        with torch.no_grad(), self._runner.hearing(recorder):
+        with contextlib.suppress(RunEnded), torch.no_grad(), self._runner.hearing(recorder):
             _ = self._runner.model(**(self._runner.settings | dict(self._inputs)))
 
     def _is_ours(self, recorder: Recorder) -> bool:
@@ -281,15 +295,17 @@ class _Search:
 
 @dataclass(eq=False)
 class _Run:
-    """What one run's slots show, by call, and the outputs of modules around windows."""
+    """What one run's slots show, by call, and the inputs and outputs of modules around windows."""
 
     shown: list[list[Tensor]] = field(default_factory=list[list[Tensor]])
+    entered: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
     written: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
 
     def of(self, site: _Site) -> list[Tensor]:
-        """Return what a call's queries, keys and values show, and what is written at its home's positions."""
-        home = () if site.home is None or site.home not in self.written else (self.written[site.home],)
-        return [*self.shown[site.number], *home]
+        """Return what a call's queries, keys and values show, and what enters and leaves its home."""
+        both = [one[site.home] for one in (self.entered, self.written) if site.home is not None and site.home in one]
+        whole = len(both) == 2 and both[0].shape == both[1].shape
+        return [*self.shown[site.number], *(both if whole else ())]
 
 
 @dataclass(eq=False)
@@ -325,7 +341,7 @@ class _Reading:
             return None
         if bool((query >= source.count).any()):
             return None
-        if home and len(home[0]) == source.count and home[0].tolist() != list(range(source.count)):
+        if home and not torch.equal(*home):
             return None
         order = torch.where(query < 0, source.count, query).sort(stable=True).indices
         return WindowOrder(order.argsort().reshape(site.rows, -1), query[order], source.count, source.module)
@@ -343,11 +359,16 @@ def _digits(known: Float[Tensor, "vector slot number"], shown: Float[Tensor, "sl
     return torch.where(still, -1, digits) if bool(clean.all()) else None
 
 
-def _is_made_of(source: _Source, others: Iterable[_Source]) -> bool:
-    """Return whether a source is made of another one."""
+def _is_cut(source: _Source, others: Mapping[int, _Source]) -> bool:
+    """Return whether a source can't be replaced in the same run as an earlier one, whose calls would show it."""
     return any(
-        other.module is not source.module and (other.is_output or source.module in {*other.module.modules()})
-        for other in others
+        other.begins < source.begins <= number
+        or (
+            other.begins == source.begins
+            and other != source
+            and (other.is_output or source.module in {*other.module.modules()})
+        )
+        for number, other in others.items()
     )
 
 
