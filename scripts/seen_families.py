@@ -170,7 +170,8 @@ def _compared(seen: Seen, shown: AttentionModel, trace: av.Trace, inputs: dict[s
     own = [layer.attention.weights for stream in trace.attention_streams for layer in trace.layers[stream]]
     if any("at sampled points" in part for part in origin.left_out):  # whose weights are returned among the others
         handed = [one for one in handed if any(one.shape == ours.shape for ours in own)]
-    strange = sum(not any(_same(one, ours) for ours in own) for one in handed)
+    windowed = shown.runner.windows.active
+    strange = sum(not any(_same(one, ours, windowed) for ours in own) for one in handed)
     if strange:
         phrase = f"{strange} of {len(handed)} layers' weights that the model returns differ from ours"
         return replace(seen, outcome="wrong", reason=phrase)
@@ -179,9 +180,9 @@ def _compared(seen: Seen, shown: AttentionModel, trace: av.Trace, inputs: dict[s
     return replace(seen, handed=len(handed), reason="; ".join(notes))
 
 
-def _same(one: Tensor, ours: Tensor) -> bool:
-    if one.ndim > 3:  # windows: the same weights, head by head, in whatever order
-        rows, heads, queries, keys = one.shape
+def _same(one: Tensor, ours: Tensor, windowed: bool) -> bool:
+    if windowed:  # the same weights, head by head, in whatever order
+        rows, heads, queries, keys = one.shape if one.ndim > 3 else (1, *one.shape)
         if (heads, rows * queries, rows * keys) != tuple(ours.shape):
             return False
         theirs = one.transpose(0, 1).flatten(1).sort(descending=True).values

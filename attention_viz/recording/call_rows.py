@@ -43,10 +43,9 @@ class WindowOrder:
         return len(own) == self.count and torch.equal(own, torch.arange(self.count, device=own.device))
 
     @property
-    def is_identity(self) -> bool:
-        """Whether the joined call has the rows' own order, and the input's positions alone."""
-        places = self.places.flatten()
-        return self.is_plain and len(places) == self.count and torch.equal(places, self.origin)
+    def positions(self) -> object:
+        """What its places are: equal for calls over the same positions."""
+        return self.source, tuple(self.origin.tolist())
 
     def of_rows(self, terms: Tensor) -> Float[Tensor, "row head slot width"]:
         """Return the rows of a joined term, (1, head, place, width)."""

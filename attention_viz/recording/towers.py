@@ -61,13 +61,13 @@ def streams_by_tower(
 
 def _by_positions(family: str, calls: Sequence[Call], streams: Sequence[str]) -> tuple[str, ...]:
     """Number streams whose calls attend over other positions than the first."""
-    found, names = list[str](), dict[tuple[str, tuple[int, ...]], str]()
+    found, names = list[str](), dict[tuple[str, object], str]()
     for call, stream in zip(calls, streams, strict=True):
-        shape = tuple(call.attention.shape[1:])
-        if (stream, shape) not in names:
+        over = call.attention.shape[1:], None if call.order is None else call.order.positions
+        if (stream, over) not in names:
             number = 1 + sum(one == stream for one, _ in names)
-            names[stream, shape] = stream if number == 1 else f"{stream} {number}"
-        found.append(names[stream, shape])
+            names[stream, over] = stream if number == 1 else f"{stream} {number}"
+        found.append(names[stream, over])
     if unknown := set(found) - {*STREAMS}:
         raise UnsupportedModel(
             f"{family} attends over {len(names)} different sets of positions, of which {', '.join(sorted(unknown))} "

@@ -386,6 +386,8 @@ class Tracer:
                     "with inputs of this size"
                 )
             self._rows.add(rows)
+        if self.runner.windows.active:
+            self._check_windows(recorded)
         if len(recorded.mixing) != len(self.anatomy.mixer_places):
             raise UnsupportedModel(
                 f"{self.name} mixed tokens without a softmax {len(recorded.mixing)} times in this text, but "
@@ -396,3 +398,15 @@ class Tracer:
                 f"{self.name} made {len(recorded.modules)} attention calls for this text, but "
                 f"{len(self.anatomy.modules)} when probed, or in another order; its layers can't be identified"
             )
+
+    def _check_windows(self, recorded: Pass) -> None:
+        """Refuse layers of one stream over other positions than each other, as windows of another size may have."""
+        known = dict[str, object]()
+        for call, number in zip(recorded.calls, recorded.numbers, strict=True):
+            stream = self.anatomy.streams[number] if number < len(self.anatomy.streams) else ""
+            over = call.attention.shape[1:], None if call.order is None else call.order.positions
+            if known.setdefault(stream, over) != over:
+                raise UnsupportedModel(
+                    f"{self.name} attends over other positions in some layers of its {stream} than in others, but not "
+                    "in the example that it was wrapped with; wrap it with inputs of this size"
+                )

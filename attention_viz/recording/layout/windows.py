@@ -174,8 +174,7 @@ class _Search:
                 else:
                     found[number] = order
                     del left[number]
-        self._check_sources(sites, found)
-        return {number: one for number, one in found.items() if sites[number].rows > 1 or not one.is_identity}
+        return found
 
     def _refusal(self, site: _Site) -> UnsupportedModel:
         name = type(self._runner.model).__name__
@@ -183,14 +182,6 @@ class _Search:
             f"{name} attends in {site.rows} rows in {site.pattern}, and these aren't windows of single positions of a "
             "layer's input, each written back to its own; use a model whose rows are tiles, images or such windows"
         )
-
-    def _check_sources(self, sites: Mapping[int, _Site], found: Mapping[int, WindowOrder]) -> None:
-        """Refuse calls over as many positions whose numbers count different things."""
-        known = dict[int, WindowOrder]()
-        for number, order in found.items():
-            first = known.setdefault(order.places.numel(), order)
-            if first.source is not order.source or not torch.equal(first.origin, order.origin):
-                raise self._refusal(sites[number])
 
     def _sites(self) -> list[_Site]:
         """List the calls in rows, and those of equal modules, with their sources."""

@@ -22,16 +22,20 @@ class JoinedOutputs:
 
     Attributes:
         original: the model's module by the twin's.
+        windows: whether windows are compared here; else somebody compares them one by one.
         error: the largest error relative to the largest number.
     """
 
     recorded: Pass
     original: Mapping[nn.Module, nn.Module]
+    windows: bool = True
     error: float = 0.0
     _open: int | None = None
 
     def hear(self, part: CallPart) -> None:
         """Await the module behind a call after its last chunk."""
+        if part.order is not None and not self.windows:
+            return
         lengths = self.recorded.chunks[part.number] if self.recorded.chunks else ()
         if part.in_rows or (part.stop is not None and part.stop == sum(lengths)):
             self._open = part.number
