@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import Attention
-from attention_viz.operation.terms import Term, map_terms
+from attention_viz.operation.terms import Term, map_terms, same_terms
 
 # The memory that the matrices of all calls in rows may take, once joined: 2 GiB.
-_MOST_BYTES = 2**31
+MOST_BYTES = 2**31
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class WindowOrder:
 
     Attributes:
         places: the position in the joined call of each row's slots.
-        origin: the position of the input at each place; −1 for what the model adds, such as padding.
+        origin: the position of the input at each place; −1 for positions that the model adds, such as padding.
         count: how many positions the input has.
         source: the input, which calls with equal sources share.
     """
@@ -38,7 +38,7 @@ class WindowOrder:
 
     @property
     def is_plain(self) -> bool:
-        """Whether each position of the input is at its own place, and what the model adds comes last."""
+        """Whether each position of the input is at its own place, before those that the model adds."""
         own = self.origin[: self.count]
         return len(own) == self.count and torch.equal(own, torch.arange(self.count, device=own.device))
 
@@ -65,6 +65,51 @@ class WindowOrder:
     @property
     def _order(self) -> Tensor:
         return self.places.flatten().argsort()
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One call of our function.
+
+    Attributes:
+        rows: rows of a batch that it joins; see `call_rows`.
+        order: that of its windows; None without any.
+    """
+
+    module: nn.Module
+    attention: Attention
+    rows: int = 1
+    order: WindowOrder | None = None
+
+    @property
+    def tiles(self) -> int:
+        """The rows of a batch that are tiles or images; 1 for windows."""
+        return self.rows if self.order is None else 1
+
+    @property
+    def positions(self) -> int:
+        """How many positions of the input its keys show; of windows without the model's own."""
+        return self.attention.shape[-1] if self.order is None else self.order.count
+
+    def of_row(self, row: int = 0) -> "Call":
+        """Return one batch row's call, head first; parameters are copied."""
+        return replace(self, attention=map_terms(self.attention, lambda term, value: of_row(term, value, row)))
+
+    def in_a_batch(self) -> "Call":
+        """Return the call with a batch axis."""
+        return replace(self, attention=map_terms(self.attention, in_a_batch))
+
+    def again(self, other: "Call") -> bool:
+        """Return whether a module repeats the weights for a second half of its values.
+
+        The first call is kept, so its memory isn't reused. Source: Ye et al. 2024, "Differential Transformer".
+        """
+        return self.module is other.module and same_terms(self.attention, other.attention, _same_memory, "value")
+
+    def beside(self, other: "Call") -> "Call":
+        """Return this call with another's values appended."""
+        both = torch.cat([self.attention.value, other.attention.value], dim=-1)
+        return replace(self, attention=replace(self.attention, value=both))
 
 
 def joined_rows(
@@ -110,10 +155,10 @@ def check_size(attention: Attention, name: str, before: int) -> int:
     cells = rows**2 * attention.query.shape[-2] * attention.key.shape[-2]
     own = cells if attention.allowed is not None else 0
     own += 0 if bias is None else cells * bias.element_size() * (bias.shape[-3] if bias.ndim > 2 else 1)
-    if before + max(own, cells) > _MOST_BYTES:
+    if before + max(own, cells) > MOST_BYTES:
         raise UnsupportedModel(
             f"{name} attends in {rows} rows of {attention.query.shape[-2]:,} positions: with the layers before, their "
-            f"matrices as a whole take more than {_MOST_BYTES // 2**30} GiB; use a smaller image, or layers=[…]"
+            f"matrices as a whole take more than {MOST_BYTES // 2**30} GiB; use a smaller image, or layers=[…]"
         )
     return own
 
@@ -159,8 +204,8 @@ def _filled(matrix: Tensor, size: tuple[int, int, int]) -> Tensor:
 
 
 def _diagonal(
-    blocks: Float[Tensor, "row head query key"], order: WindowOrder | None
-) -> Float[Tensor, "1 head all_queries all_keys"]:
+    blocks: Shaped[Tensor, "row head query key"], order: WindowOrder | None
+) -> Shaped[Tensor, "1 head all_queries all_keys"]:
     """Put blocks on a diagonal, or at their windows' places; all else is 0 or False."""
     rows, heads, queries, keys = blocks.shape
     if order is not None:
@@ -172,3 +217,26 @@ def _diagonal(
     number = torch.arange(rows, device=blocks.device)
     found[:, number, :, number] = blocks
     return found.reshape(1, heads, rows * queries, rows * keys)
+
+
+def of_row(term: Term, value: Any, row: int) -> Any:
+    """Return one batch row's term, head first; parameters are copied, since training changes them."""
+    if term.is_number:
+        return value
+    if term.is_matrix:
+        return value[row if len(value) > 1 else 0] if value.ndim == 4 else value
+    return value.detach().clone()  # a parameter of the model's
+
+
+def in_a_batch(term: Term, value: Any) -> Any:
+    """Add a batch axis to a term that has rows."""
+    return value[None] if term.is_matrix else value
+
+
+def _same_memory(one: Tensor, other: Tensor) -> bool:
+    return memory_key(one) == memory_key(other)
+
+
+def memory_key(mask: Tensor) -> object:
+    """Return a mask's key: many models slice theirs anew per layer, uncopied."""
+    return mask.data_ptr(), mask.shape, mask.stride(), mask.dtype

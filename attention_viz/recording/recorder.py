@@ -18,9 +18,9 @@ from attention_viz.operation.attention import Attention, fused, fusible
 from attention_viz.operation.causal_mask import CausalMask
 from attention_viz.operation.cutting import some_cells
 from attention_viz.operation.reach import is_causal
-from attention_viz.operation.terms import Term, map_terms, on_device, same_terms
+from attention_viz.operation.terms import on_device
 from attention_viz.recording.call_chunks import TurnCounter, blocks, continues, joined
-from attention_viz.recording.call_rows import WindowOrder, check_size, in_rows, joined_rows
+from attention_viz.recording.call_rows import Call, WindowOrder, check_size, in_rows, joined_rows, memory_key
 from attention_viz.recording.hooks import hooked
 from attention_viz.trace.kept import KeptCells
 from attention_viz.trace.memory import RestingFile
@@ -41,51 +41,6 @@ def split_mask(mask: Tensor) -> Split:
     allowed = mask > BLOCKED_BELOW
     bias = None if torch.equal(allowed, mask == 0) else mask.masked_fill(~allowed, 0)
     return (None if bool(allowed.all()) else allowed), bias
-
-
-@dataclass(frozen=True, eq=False)
-class Call:
-    """One call of our function.
-
-    Attributes:
-        rows: rows of a batch that it joins; see `call_rows`.
-        order: that of its windows; None without any.
-    """
-
-    module: nn.Module
-    attention: Attention
-    rows: int = 1
-    order: WindowOrder | None = None
-
-    @property
-    def tiles(self) -> int:
-        """The rows of a batch that are tiles or images; 1 for windows."""
-        return self.rows if self.order is None else 1
-
-    @property
-    def positions(self) -> int:
-        """How many positions of the input its keys show; of windows without the model's own."""
-        return self.attention.shape[-1] if self.order is None else self.order.count
-
-    def of_row(self, row: int = 0) -> "Call":
-        """Return one batch row's call, head first; parameters are copied."""
-        return replace(self, attention=map_terms(self.attention, lambda term, value: of_row(term, value, row)))
-
-    def in_a_batch(self) -> "Call":
-        """Return the call with a batch axis."""
-        return replace(self, attention=map_terms(self.attention, in_a_batch))
-
-    def again(self, other: "Call") -> bool:
-        """Return whether a module repeats the weights for a second half of its values.
-
-        The first call is kept, so its memory isn't reused. Source: Ye et al. 2024, "Differential Transformer".
-        """
-        return self.module is other.module and same_terms(self.attention, other.attention, _same_memory, "value")
-
-    def beside(self, other: "Call") -> "Call":
-        """Return this call with another's values appended."""
-        both = torch.cat([self.attention.value, other.attention.value], dim=-1)
-        return replace(self, attention=replace(self.attention, value=both))
 
 
 @dataclass(eq=False)
@@ -344,7 +299,7 @@ class Recorder:
         allowed = attention.allowed
         if allowed is None:
             return False
-        key = _memory(allowed)
+        key = memory_key(allowed)
         if key not in self._closed:
             self._closed[key] = (allowed, is_causal(allowed, attention.shape[-2:]))
         return self._closed[key][1]
@@ -353,7 +308,7 @@ class Recorder:
         """Split a mask, once if layers share it."""
         if mask is None:
             return None, None
-        key = _memory(mask)
+        key = memory_key(mask)
         if key not in self._splits:
             self.learn(mask, split_mask(mask))
         return self._splits[key][1]
@@ -364,32 +319,9 @@ class Recorder:
 
     def learn(self, mask: Tensor, split: Split, *, closed: bool = False) -> None:
         """Remember a mask's split; keep the mask, so that its memory isn't reused."""
-        self._splits[_memory(mask)] = (mask, split)
+        self._splits[memory_key(mask)] = (mask, split)
         if closed and split[0] is not None:
-            self._closed[_memory(split[0])] = (split[0], True)
-
-
-def of_row(term: Term, value: Any, row: int) -> Any:
-    """Return one batch row's term, head first; parameters are copied, since training changes them."""
-    if term.is_number:
-        return value
-    if term.is_matrix:
-        return value[row if len(value) > 1 else 0] if value.ndim == 4 else value
-    return value.detach().clone()  # a parameter of the model's
-
-
-def in_a_batch(term: Term, value: Any) -> Any:
-    """Add a batch axis to a term that has rows."""
-    return value[None] if term.is_matrix else value
-
-
-def _same_memory(one: Tensor, other: Tensor) -> bool:
-    return _memory(one) == _memory(other)
-
-
-def _memory(mask: Tensor) -> object:
-    """Return a mask's key: many models slice theirs anew per layer, uncopied."""
-    return mask.data_ptr(), mask.shape, mask.stride(), mask.dtype
+            self._closed[memory_key(split[0])] = (split[0], True)
 
 
 recording: ContextVar[Recorder | None] = ContextVar("recording", default=None)

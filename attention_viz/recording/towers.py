@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from torch import Tensor, nn
@@ -113,6 +113,19 @@ def check_turns(parted: Sequence[nn.Module]) -> None:
             f"{type(parted[0]).__name__} attends several times in one turn, and its calls aren't chunks of the same "
             "queries, keys and values in their order; use a model whose modules attend once per turn or in such chunks"
         )
+
+
+def check_positions(name: str, streams: Sequence[str], calls: Iterable[tuple[int, Call]]) -> None:
+    """Refuse layers of a stream over other positions than each other, as windows of another size may have."""
+    known = dict[str, object]()
+    for number, call in calls:
+        stream = streams[number] if number < len(streams) else ""
+        over = call.attention.shape[1:], None if call.order is None else call.order.positions
+        if known.setdefault(stream, over) != over:
+            raise UnsupportedModel(
+                f"{name} attends over other positions in some layers of its {stream} than in others, but not in the "
+                "example that it was wrapped with; wrap it with inputs of this size"
+            )
 
 
 def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:

@@ -31,7 +31,7 @@ from attention_viz.recording.recorder import Call
 from attention_viz.recording.references.own_output import steps_alike
 from attention_viz.recording.runner import Pass, Runner, alike
 from attention_viz.recording.stepping import Grown, apart, compare_steps
-from attention_viz.recording.towers import check_turns, mixer_layers
+from attention_viz.recording.towers import check_positions, check_turns, mixer_layers
 from attention_viz.recording.weights.unchanged import Unchanged, checked_state
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.derived import last_tokens
@@ -381,13 +381,11 @@ class Tracer:
         if (rows := self._rows_key(inputs, recorded)) not in self._rows:
             if settle_rows(self.runner, inputs, recorded):
                 self.runner.windows.active = False
-                raise UnsupportedModel(
-                    f"{self.name} attends in windows here, but not to the example that it was wrapped with; wrap it "
-                    "with inputs of this size"
-                )
+                raise UnsupportedModel(f"{self.name} attends in windows only here; wrap it with inputs of this size")
             self._rows.add(rows)
         if self.runner.windows.active:
-            self._check_windows(recorded)
+            calls = zip(recorded.numbers, recorded.calls, strict=True)
+            check_positions(self.name, self.anatomy.streams, calls)
         if len(recorded.mixing) != len(self.anatomy.mixer_places):
             raise UnsupportedModel(
                 f"{self.name} mixed tokens without a softmax {len(recorded.mixing)} times in this text, but "
@@ -398,15 +396,3 @@ class Tracer:
                 f"{self.name} made {len(recorded.modules)} attention calls for this text, but "
                 f"{len(self.anatomy.modules)} when probed, or in another order; its layers can't be identified"
             )
-
-    def _check_windows(self, recorded: Pass) -> None:
-        """Refuse layers of one stream over other positions than each other, as windows of another size may have."""
-        known = dict[str, object]()
-        for call, number in zip(recorded.calls, recorded.numbers, strict=True):
-            stream = self.anatomy.streams[number] if number < len(self.anatomy.streams) else ""
-            over = call.attention.shape[1:], None if call.order is None else call.order.positions
-            if known.setdefault(stream, over) != over:
-                raise UnsupportedModel(
-                    f"{self.name} attends over other positions in some layers of its {stream} than in others, but not "
-                    "in the example that it was wrapped with; wrap it with inputs of this size"
-                )

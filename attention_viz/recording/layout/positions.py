@@ -72,11 +72,11 @@ def numbered(count: int) -> Tokens:
 
 
 def in_windows(tokens: Tokens, origin: Sequence[int]) -> Tokens:
-    """Return the tokens at windows' places: those of the input, copies of them, and what the model adds.
+    """Return the tokens at windows' places: those of the input, copies of them, and those that the model adds.
 
     Args:
         tokens: those of the input's positions.
-        origin: the position at each place, in order; −1 for what the model adds.
+        origin: the position at each place, in order; −1 for those that the model adds.
     """
     if list(origin) == list(range(len(tokens))):
         return tokens

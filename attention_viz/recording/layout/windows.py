@@ -11,9 +11,10 @@ import contextlib
 import re
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -24,9 +25,6 @@ from attention_viz.operation.attention import fused, fusible
 from attention_viz.recording.call_rows import WindowOrder
 from attention_viz.recording.hooks import hooked
 from attention_viz.recording.recorder import Call, Recorder, RunEnded, recording
-
-if TYPE_CHECKING:
-    from attention_viz.recording.runner import Runner
 
 # How many vectors there are, as a base for positions' numbers.
 _BASE = 4
@@ -41,6 +39,25 @@ _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _MOST_EMPTY = 2
 # Orders of so many shapes of inputs are kept.
 _KEPT = 32
+
+
+@runtime_checkable
+class Runs(Protocol):
+    """Runs a model with a recorder; see `Runner`."""
+
+    @property
+    def model(self) -> Any:
+        """The model."""
+        ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Arguments of each run."""
+        ...
+
+    def hearing(self, recorder: Recorder) -> AbstractContextManager[None]:
+        """Run with our attention and a recorder."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -95,7 +112,7 @@ class _Site:
 
 @dataclass(eq=False)
 class _Shown(Recorder):
-    """Lets each slot attend to itself alone, and keeps what it shows: (slot, number) per query, key and value."""
+    """Lets each slot attend to itself alone, and keeps numbers of its query, key and value, (slot, number) each."""
 
     shown: list[list[Tensor]] = field(default_factory=list[list[Tensor]])
 
@@ -110,7 +127,7 @@ class _Shown(Recorder):
         return value.repeat_interleave(query.shape[1] // value.shape[1], dim=1)
 
 
-def _shown(terms: Float[Tensor, "row head slot width"]) -> Float[Tensor, "slot number"]:
+def _shown(terms: Float[Tensor, "row head slot width"]) -> Float[Tensor, "cell number"]:
     """Return a few numbers for each slot, which any of its own change."""
     heads, width = terms.shape[1], terms.shape[3]
     chance = torch.Generator().manual_seed(heads * width)
@@ -130,7 +147,7 @@ class WindowFinder:
     active: bool = False
     _found: dict[object, Mapping[int, WindowOrder]] = field(default_factory=dict[object, Any])
 
-    def of(self, runner: "Runner", inputs: Mapping[str, Any]) -> Mapping[int, WindowOrder]:
+    def of(self, runner: Runs, inputs: Mapping[str, Any]) -> Mapping[int, WindowOrder]:
         """Return the orders of calls in windows, by number; none for a model without windows.
 
         Raises:
@@ -153,9 +170,9 @@ def _kind(tensor: Tensor) -> tuple[object, ...]:
 
 
 class _Search:
-    """Runs a model with vectors in place of its layers' inputs, and reads what slots show."""
+    """Runs a model with vectors in place of its layers' inputs, and reads its slots."""
 
-    def __init__(self, runner: "Runner", inputs: Mapping[str, Any]) -> None:
+    def __init__(self, runner: Runs, inputs: Mapping[str, Any]) -> None:
         self._runner, self._inputs = runner, inputs
         self._thread = threading.get_ident()
 
@@ -193,8 +210,10 @@ class _Search:
         def enter(module: nn.Module, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> None:
             if self._is_ours(recorder):
                 first = _first((*inputs, *named.values()))
-                known = first is None or id(first) in own or first.ndim < 3
-                running.append((module, None if known else _Source(module, first.shape, len(calls))))
+                if first is None or id(first) in own or first.ndim < 3:
+                    running.append((module, None))
+                else:
+                    running.append((module, _Source(module, first.shape, len(calls))))
 
         def end(module: nn.Module, _inputs: object, _named: object, output: object) -> None:
             if self._is_ours(recorder):
@@ -278,7 +297,7 @@ class _Search:
 
     def _run(self, recorder: Recorder) -> None:
         with contextlib.suppress(RunEnded), torch.no_grad(), self._runner.hearing(recorder):
-            _ = self._runner.model(**(self._runner.settings | dict(self._inputs)))
+            _ = self._runner.model(**{**self._runner.settings, **self._inputs})
 
     def _is_ours(self, recorder: Recorder) -> bool:
         return threading.get_ident() == self._thread and recording.get() is recorder
@@ -286,14 +305,14 @@ class _Search:
 
 @dataclass(eq=False)
 class _Run:
-    """What one run's slots show, by call, and the inputs and outputs of modules around windows."""
+    """The numbers of one run's slots, by call, and of the inputs and outputs of modules around windows."""
 
     shown: list[list[Tensor]] = field(default_factory=list[list[Tensor]])
     entered: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
     written: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
 
     def of(self, site: _Site) -> list[Tensor]:
-        """Return what a call's queries, keys and values show, and what enters and leaves its home."""
+        """Return the numbers of a call's queries, keys and values, and of its home's input and output."""
         both = [one[site.home] for one in (self.entered, self.written) if site.home is not None and site.home in one]
         whole = len(both) == 2 and both[0].shape == both[1].shape
         return [*self.shown[site.number], *(both if whole else ())]

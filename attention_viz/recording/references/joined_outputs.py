@@ -22,7 +22,7 @@ class JoinedOutputs:
 
     Attributes:
         original: the model's module by the twin's.
-        windows: whether windows are compared here; else somebody compares them one by one.
+        windows: whether windows are compared here; else they are compared one by one.
         error: the largest error relative to the largest number.
     """
 
