@@ -1,9 +1,9 @@
 """Windows of an image, put back in their places."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -26,7 +26,14 @@ from attention_viz.recording.layout.windows import WindowFinder
 
 # Padded to 9 × 9 positions, then to 6 × 6; and an image that isn't square, padded otherwise.
 SIZES = ((32, 32), (20, 44))
-SHAPE = {"image_size": 32, "patch_size": 4, "embed_dim": 16, "depths": [2, 2], "num_heads": [2, 4], "window_size": 3}
+SHAPE: dict[str, Any] = {
+    "image_size": 32,
+    "patch_size": 4,
+    "embed_dim": 16,
+    "depths": [2, 2],
+    "num_heads": [2, 4],
+    "window_size": 3,
+}
 
 
 def random_model(model: Any) -> Any:
@@ -59,17 +66,32 @@ def eager(model: Any) -> Any:
     return other
 
 
-def weights_in_windows(model: Any, inputs: dict[str, Tensor]) -> list[tuple[nn.Module, Tensor, Tensor]]:
+def heard(modules: Iterable[nn.Module], take: Callable[[Any], Tensor] = lambda output: output[1]) -> list[Tensor]:
+    """Return a list that fills with the modules' weights."""
+    found = list[Tensor]()
+
+    def hear(_module: object, _inputs: object, output: object) -> None:
+        found.append(take(output))
+
+    for one in modules:
+        one.register_forward_hook(hear)
+    return found
+
+
+def weights_in_windows(model: Any, inputs: dict[str, Tensor]) -> list[tuple[Any, Tensor, Tensor]]:
     """Run a Swin model plainly; return each layer, its input and its windows' weights."""
-    found, model = list[Any](), eager(model)
+    model, entered = eager(model), list[Tensor]()
+
+    def enter(_module: object, inputs: tuple[Tensor, ...]) -> None:
+        entered.append(inputs[0])
+
     blocks = [block for stage in model.encoder.layers for block in stage.blocks]
-    entered = [block.register_forward_pre_hook(lambda _, given: found.append([given[0]])) for block in blocks]
-    left = [one.attention.register_forward_hook(lambda _, __, output: found[-1].append(output[1])) for one in blocks]
+    weights = heard(block.attention for block in blocks)
+    for block in blocks:
+        block.register_forward_pre_hook(enter)
     with torch.no_grad():
         model(**inputs)
-    for handle in (*entered, *left):
-        handle.remove()
-    return [(block, *one) for block, one in zip(blocks, found, strict=True)]
+    return list(zip(blocks, entered, weights, strict=True))
 
 
 def sides(size: tuple[int, int]) -> Iterator[tuple[int, int]]:
@@ -116,8 +138,9 @@ def test_windows_are_in_place(swin: Any, wrapped: AttentionModel, size: tuple[in
     assert all(torch.allclose(ours, one, atol=1e-6) for ours, one in zip(matrices(trace), expected, strict=True))
     assert trace.fidelity.ok
     # Outside its window, a position is blocked.
-    blocked = ~trace.attention(0, "picture").allowed.expand(expected[0].shape)
-    assert torch.equal(blocked, expected[0] == 0)
+    allowed = trace.attention(0, "picture").allowed
+    assert allowed is not None
+    assert torch.equal(~allowed.expand(expected[0].shape), expected[0] == 0)
 
 
 def test_one_hot_values_come_back_at_their_positions(swin: Any, wrapped: AttentionModel) -> None:
@@ -173,7 +196,11 @@ def test_a_window_shifted_by_one_is_noticed(
 def test_outputs_at_other_positions_are_refused(swin: Any) -> None:
     model = copy.deepcopy(swin)
     layer = model.encoder.layers[0].blocks[1]
-    layer.cyclic_shift = lambda states, reverse=False: torch.roll(states, (1 if reverse else -1,) * 2, (1, 2 - reverse))
+
+    def shift(states: Tensor, reverse: bool = False) -> Tensor:
+        return torch.roll(states, (2, 1) if reverse else (-1, -1), (1, 2))
+
+    layer.cyclic_shift = shift
     with pytest.raises(UnsupportedModel, match="each written back to its own"):
         av.wrap(model, inputs=picture(SIZES[0]))
 
@@ -196,16 +223,16 @@ def test_an_edit_blocks_a_patch(wrapped: AttentionModel) -> None:
 
 
 def test_gradients_are_in_place(swin: Any, wrapped: AttentionModel) -> None:
-    inputs, model, found = picture(SIZES[0]), eager(swin), list[Tensor]()
+    inputs, model = picture(SIZES[0]), eager(swin)
 
-    def keep(_module: object, _inputs: object, output: tuple[Tensor, Tensor]) -> None:
+    def keep(output: tuple[Tensor, Tensor]) -> Tensor:
         output[1].retain_grad()
-        found.append(output[1])
+        return output[1]
 
-    for block in (block for stage in model.encoder.layers for block in stage.blocks):
-        block.attention.register_forward_hook(keep)
+    found = heard((block.attention for stage in model.encoder.layers for block in stage.blocks), keep)
     model(**inputs).last_hidden_state.max().backward()
     ours = wrapped.trace(inputs).relevance().layers["picture"]
+    assert found[1].grad is not None
     expected = placed((found[1] * found[1].grad).clamp_min(0).detach(), (8, 8), 3, 1)
     assert float(expected.max()) > 0
     assert torch.allclose(ours[1], expected, atol=1e-5 * float(expected.max()))
@@ -216,17 +243,15 @@ def test_what_needs_a_batch_is_refused(wrapped: AttentionModel) -> None:
     with pytest.raises(UnsupportedModel, match="windows"):
         trace.value_zeroing("picture")
     with pytest.raises(UnsupportedModel, match="windows"):
-        av.decompose(wrapped, trace, av.Along(torch.ones(32)))
+        av.decompose(wrapped, trace, av.Score(1, 0, 1, 0, "picture"))
 
 
 def test_heads_with_factors_of_their_own_are_exact() -> None:
     inputs = picture((32, 32))
-    model = random_model(Swinv2Model(Swinv2Config(**SHAPE | {"window_size": 4})))
+    model = random_model(Swinv2Model(cast("Any", Swinv2Config)(**SHAPE | {"window_size": 4})))
     trace = av.wrap(model, inputs=inputs).trace(inputs)
     assert trace.fidelity.ok
-    kept = list[Tensor]()
-    for block in (one for stage in model.encoder.layers for one in stage.blocks):
-        block.attention.self.register_forward_hook(lambda _, __, output: kept.append(output[1]))
+    kept = heard(block.attention.self for stage in model.encoder.layers for block in stage.blocks)
     with torch.no_grad():
         model(**inputs, output_attentions=True)
     first, second = matrices(trace)[:2]
@@ -235,15 +260,13 @@ def test_heads_with_factors_of_their_own_are_exact() -> None:
 
 
 def test_global_layers_have_the_windows_positions() -> None:
-    config = LwDetrViTConfig(
+    config = cast("Any", LwDetrViTConfig)(
         hidden_size=16, num_hidden_layers=2, num_attention_heads=2, image_size=32, pretrain_image_size=32, patch_size=4,
         window_block_indices=[0], num_windows=4, out_indices=[2],
     )  # fmt: skip
     model, inputs = random_model(LwDetrViTBackbone(config)), picture((32, 32))
-    trace, kept = av.wrap(model, inputs=inputs).trace(inputs), list[Tensor]()
-    plain = eager(model)
-    for layer in plain.encoder.layer:
-        layer.attention.register_forward_hook(lambda _, __, output: kept.append(output[1]))
+    trace, plain = av.wrap(model, inputs=inputs).trace(inputs), eager(model)
+    kept = heard(layer.attention for layer in plain.encoder.layer)
     with torch.no_grad():
         plain(**inputs)
     # Four windows of 4 × 4 positions, one after the other.
@@ -261,10 +284,9 @@ def test_time_and_space_are_rows_of_a_video() -> None:
     )  # fmt: skip
     model = random_model(TimesformerModel(config))
     inputs = {"pixel_values": torch.randn(1, 3, 3, 8, 8, generator=torch.Generator().manual_seed(1))}
-    trace, kept = av.wrap(model, inputs=inputs).trace(inputs), list[Tensor]()
-    (layer,) = model.encoder.layer
-    for one in (layer.temporal_attention.attention, layer.attention.attention):
-        one.attn_drop.register_forward_hook(lambda _, __, weights: kept.append(weights))
+    trace, (layer,) = av.wrap(model, inputs=inputs).trace(inputs), model.encoder.layer
+    both = layer.temporal_attention.attention, layer.attention.attention
+    kept = heard((one.attn_drop for one in both), lambda weights: weights)
     with torch.no_grad():
         model(**inputs)
     time, space = matrices(trace)
