@@ -21,12 +21,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+import scripts.vision_ops  # noqa: F401 -- before transformers
+
+# isort: split
 import attention_viz as av
 from attention_viz.errors import AttentionVizError
 from attention_viz.models.model import AttentionModel
 from scripts.counting import unaccounted
 from scripts.seen.building import broken, seen_families, tiny_seen
-from scripts.seen.reading import UnreadError, example_of
+from scripts.seen.reading import UnreadError, depends, example_of
 from scripts.tiny import Family, scaled
 from scripts.trying import (
     LEFT_OUT,
@@ -102,7 +105,7 @@ def _tried(family: Family) -> Seen:
         return Seen(family, "not built", reason=_why_not(family, error))
     shapes = {name: "×".join(map(str, one.shape)) for name, one in inputs.items()}
     reads = ", ".join(f"{name} {shape}" for name, shape in shapes.items() if "mask" not in name)
-    found, reason, note = None, "", ""
+    found, best, reason, note = None, (False, False), "", ""
     for scale in SCALES:
         larger = scaled(copy.deepcopy(model), scale)
         try:
@@ -113,8 +116,11 @@ def _tried(family: Family) -> Seen:
             continue
         except Exception as error:  # what is no refusal is a fault of ours
             return Seen(family, "wrong", reads, reason=first_line(error))
-        found = (shown, trace)
-        if tells(trace):
+        # A codec's codes may be all the same.
+        rank = tells(trace), depends(larger, inputs)
+        if rank >= best:
+            found, best = (shown, trace), rank
+        if all(rank):
             break
     if found is None:
         return Seen(family, "refused", reads, reason=reason)

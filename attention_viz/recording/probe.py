@@ -17,7 +17,7 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
 from attention_viz.recording.interception.outside import FOLLOWED, outside_calls, parts_left_out, refusal_of
 from attention_viz.recording.interception.planning import check_planned, planned_by
-from attention_viz.recording.layout.slots import WORDS, Axes, SlotStreams, slot_streams
+from attention_viz.recording.layout.slots import WORDS, Axes, SlotStreams, UnmatchedWordsError, slot_streams
 from attention_viz.recording.layout.tiles import settle_rows
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
@@ -174,6 +174,8 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
         if not softmaxes_beside:
             return runner, anatomy
         beside = runner, anatomy
+    except UnmatchedWordsError:
+        raise
     except UnsupportedModel as error:
         refusal = error
     try:
@@ -191,6 +193,8 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
                 return beside
             with naming(runner, inputs):
                 return check_planned(planned, inputs, anatomy.places), anatomy
+        except UnmatchedWordsError:
+            raise
         except UnsupportedModel as error:
             if beside is None:
                 raise (UnsupportedModel(plan.unless) if plan.unless else error) from None
@@ -320,7 +324,7 @@ def _slots(runner: Runner, inputs: Mapping[str, Tensor], recorded: Pass) -> Slot
     crossing = any(queries != keys for queries, keys in shapes) and not writes
     more = not seen and ids is not None and any(keys != ids.shape[1] for _, keys in shapes)
     asking = ids is None and not writes and any("decoder" in path.split(".") for path in paths)
-    if not (crossing or more or asking) or any(rows > 1 for rows in recorded.rows):
+    if not (crossing or more or asking) or any(call.tiles > 1 for call in recorded.calls):
         return SlotStreams(("",) * len(paths), {})
     return slot_streams(runner, inputs, recorded, paths)
 

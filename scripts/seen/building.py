@@ -46,8 +46,10 @@ _WITHOUT_TIMM: dict[str, Any] = {
     "backbone_config": {"model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 8, 16, 16],
                         "depths": [1, 1, 1, 1], "out_features": ["stage2", "stage3", "stage4"]},
 }  # fmt: skip
+# Codebooks, by the names of their buffers.
+_CODES = ("embed", "embed_sum")
 # Those that no other backbone fits.
-_ONLY_WITH_TIMM = ("edgetam_vision_model",)
+_ONLY_WITH_TIMM = ("edgetam_vision_model", "omdet-turbo", "timm_backbone")
 
 
 def seen_families() -> Iterator[Family]:
@@ -72,9 +74,10 @@ def tiny_seen(family: Family, *, seed: int = 7) -> Iterator[PreTrainedModel]:
     """Yield a family's models to try, with the same weights every time: a tiny one, and the default."""
     model_class = getattr(importlib.import_module("transformers"), family.model_class)
     errors, made = list[Exception](), 0
-    for changes in _ways(model_class.config_class()):
+    config_class = CONFIG_MAPPING[family.name]  # one class may serve several families, such as TimmWrapperModel
+    for changes in _ways(config_class()):
         try:
-            config = model_class.config_class(**changes)
+            config = config_class(**changes)
             with torch.device("meta"):
                 size = sum(one.numel() for one in model_class(config).parameters())
             if size > _LARGEST:
@@ -95,18 +98,21 @@ def broken(family: Family) -> Exception | None:
     model_class = getattr(importlib.import_module("transformers"), family.model_class)
     try:
         with torch.device("meta"):
-            model_class(model_class.config_class())
+            model_class(CONFIG_MAPPING[family.name]())
     except Exception as error:  # whatever a family's own code says
         return error
     return None
 
 
 def _filled(model: PreTrainedModel) -> PreTrainedModel:
-    """Replace a model's matrices of zeros, which would block the input."""
+    """Replace a model's matrices and codebooks of zeros, which would block the input."""
     with torch.no_grad():
         for weights in model.parameters():
             if weights.ndim > 1 and weights.numel() and not bool(weights.any()):
                 weights.normal_(0, 0.02)
+        for name, codes in model.named_buffers():
+            if name.rpartition(".")[2] in _CODES and not bool(codes.any()):
+                codes.normal_()
     return model
 
 

@@ -64,6 +64,11 @@ def _site(heard: FollowedCall, moved: list["_ShuffledLogits"], *, in_rows: bool)
     if len(found) > 1:  # of several sums of queries and keys, such as of words and of boxes, the values' own
         width = heard.taken.right.shape[-1]
         found = [(which, scales) for which, scales in found if products[which].left.shape[-1] == width]
+    if not found and heard.logits.tensor.shape[-1] == 1:
+        raise UnsupportedModel(
+            f"{name} attends to a single position of this example, which proves nothing; use a larger image or a "
+            "longer text or sound"
+        )
     if len(found) != 1:
         raise UnsupportedModel(
             f"{name} multiplies {len(products)} pairs of tensors before a softmax, and {len(found) or 'none'} of them "
