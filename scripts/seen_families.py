@@ -188,7 +188,8 @@ def _compared(seen: Seen, shown: AttentionModel, trace: av.Trace, inputs: dict[s
 
 def _same(one: Tensor, ours: Tensor, windowed: bool) -> bool:
     if windowed:  # the same weights, head by head, in whatever order
-        rows, heads, queries, keys = one.shape if one.ndim > 3 else (1, *one.shape)
+        one = one if one.ndim > 3 else one[None]
+        rows, heads, queries, keys = one.shape
         if (heads, rows * queries, rows * keys) != tuple(ours.shape):
             return False
         theirs = one.transpose(0, 1).flatten(1).sort(descending=True).values
