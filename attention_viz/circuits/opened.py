@@ -135,10 +135,10 @@ class _Scribe(Recorder):
         before = self.count
         with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
             output = super().hear(call)
-        if len(output) > 1:
+        if len(output) > 1 or self.count - 1 in self.windows:
             raise UnsupportedModel(
-                f"can't decompose {type(call.module).__name__}, which reads several images or tiles in one call; "
-                "trace one image that isn't cut up"
+                f"can't decompose {type(call.module).__name__}, which reads several images, tiles or windows in one "
+                "call; trace one image that isn't cut up"
             )
         if self.count == before and self.chunked:
             self.heard[-1] = None
@@ -205,6 +205,7 @@ def _opened(run: ModelRun, late: frozenset[str]) -> OpenedRun:
     model, where = twin.model, WrittenModules(late)
     ledger = Ledger(where, _words(model))
     scribe = _Scribe(run.edits, run.anatomy.places, frozenset(), ledger=ledger)
+    scribe.windows = run.runner.windows.of(run.runner, run.inputs)
     labels = mixer_labels(model)
     attending = frozenset(number for _, number in run.anatomy.places)
     mixed = _MixerScribe(labels, run.edits, attending, ledger=ledger)

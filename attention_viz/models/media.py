@@ -33,11 +33,12 @@ from attention_viz.inputs.media.video import Video
 from attention_viz.inputs.text import AS_TYPED, InputRow, Wording, read_target
 from attention_viz.models.encoder_decoder import Answering
 from attention_viz.models.parts import ModelParts
+from attention_viz.recording.call_rows import WindowOrder
 from attention_viz.recording.layout.axes import TEXT
 from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, LaidOut
 from attention_viz.recording.layout.merged import canvas_axes
 from attention_viz.recording.layout.placeholders import Placeholders
-from attention_viz.recording.layout.positions import Grid, numbered
+from attention_viz.recording.layout.positions import Grid, in_windows, numbered
 from attention_viz.recording.layout.tiles import in_tiles, tile_names
 from attention_viz.recording.outputs.generation import nobody_speaks
 from attention_viz.recording.runner import Pass
@@ -254,12 +255,14 @@ class MediaRun:
             return numbered(0)
         _, count, tiles = self._lengths(recorded).get(laid_out.stream, (0, 0, 1))
         words = self._words(count) if laid_out.how is None and laid_out.stream not in MEDIA else None
-        return laid_out.tokens(self.tensors, count, tiles) if words is None else words
+        found = laid_out.tokens(self.tensors, count, tiles) if words is None else words
+        order = self._orders(recorded).get(laid_out.stream)
+        return found if order is None else in_windows(found, order.origin.tolist())
 
     def axes(self, recorded: Pass) -> TokenAxes:
         """Name each stream's axes: the input's parts, the words beside it, or numbers."""
         laid_out, source, lengths = self.parts.laid_out, self.source(recorded), self._lengths(recorded)
-        queries, keys = dict[str, Tokens](), dict[str, Tokens]()
+        queries, keys, orders = dict[str, Tokens](), dict[str, Tokens](), self._orders(recorded)
         axes, anatomy = self.parts.tracer.anatomy.axes, self.parts.tracer.anatomy
         if anatomy.has_canvas:
             ids = [int(one) for one in self.tensors["decoder_input_ids"][0].tolist()]
@@ -279,7 +282,11 @@ class MediaRun:
                 words = self._words(count) if stream_kind(stream) not in MEDIA else None
                 keys[stream] = numbered(count) if words is None else words
             queries[stream] = keys[stream]
-            if asking != count or stream_kind(stream) == "cross":
+            if stream in orders and keys[stream] is source:
+                queries[stream] = source
+            elif stream in orders:
+                keys[stream] = queries[stream] = in_windows(keys[stream], orders[stream].origin.tolist())
+            elif asking != count or stream_kind(stream) == "cross":
                 words = self._words(asking) if stream_kind(stream) not in MEDIA else None
                 queries[stream] = numbered(asking) if words is None else words
         own = {stream: tokens for stream, tokens in keys.items() if stream_kind(stream) not in ("decoder", "cross")}
@@ -305,11 +312,11 @@ class MediaRun:
                 continue
             axes, (queries, keys) = anatomy.axes[stream], call.attention.shape[1:]
             grid = None if self.parts.laid_out is None else self.parts.laid_out.read.get(stream)
-            read, names = functools.partial(self._read, grid), tile_names((), call.rows, 1)
+            read, names = functools.partial(self._read, grid), tile_names((), call.tiles, 1)
             rows, columns = (
-                axis.tokens(count // call.rows, read) for axis, count in ((axes.queries, queries), (axes.keys, keys))
+                axis.tokens(count // call.tiles, read) for axis, count in ((axes.queries, queries), (axes.keys, keys))
             )
-            tiled = call.rows > 1
+            tiled = call.tiles > 1
             found[stream] = (in_tiles(rows, names, ()), in_tiles(columns, names, ())) if tiled else (rows, columns)
         return found
 
@@ -351,8 +358,20 @@ class MediaRun:
         """Count the queries and keys of each stream, and its tiles."""
         places = self.parts.tracer.anatomy.places
         calls = zip(recorded.calls, recorded.numbers, strict=True)
-        shapes = {places[number][0]: (call.attention.shape, call.rows) for call, number in calls}
-        return {stream: (shape[-2], shape[-1], rows) for stream, (shape, rows) in shapes.items()}
+        return {
+            places[number][0]: (
+                call.attention.shape[-2] if call.order is None else call.positions,
+                call.positions,
+                call.tiles,
+            )
+            for call, number in calls
+        }
+
+    def _orders(self, recorded: Pass) -> dict[str, WindowOrder]:
+        """Return the order of each stream's windows."""
+        places = self.parts.tracer.anatomy.places
+        calls = zip(recorded.calls, recorded.numbers, strict=True)
+        return {places[number][0]: call.order for call, number in calls if call.order is not None}
 
 
 def _with_silence(parts: ModelParts, trace: Trace) -> Trace:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import block
 from attention_viz.operation.terms import same_terms
-from attention_viz.recording.call_rows import apart
+from attention_viz.recording.call_rows import WindowOrder, apart
 from attention_viz.recording.hooks import HOOKS, as_function
 
 _CUT = ("query", "key", "value")
@@ -51,33 +51,42 @@ class TurnCounter:
 class CallPart(NamedTuple):
     """A part of a recorded call that the model computes alone: its positions, `stop` excluded; all by default.
 
-    If the model computes it as several `rows` of a batch, the heads of each row follow those of the one before.
+    If the model computes it as several `rows` of a batch, the heads of each row follow those of the one before; `order`
+    is that of rows that are windows.
     """
 
     number: int
     start: int = 0
     stop: int | None = None
     rows: int = 1
+    order: WindowOrder | None = None
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether the model computes it as rows of a batch."""
+        return self.rows > 1 or self.order is not None
 
     @property
     def is_whole(self) -> bool:
         """Whether it is a whole call, position by position."""
-        return self.stop is None and self.rows == 1
+        return self.stop is None and not self.in_rows
 
     def of(self, attention: Attention) -> Attention:
         """Return the chunk's part of its call."""
-        if self.rows > 1:
-            return apart(attention, self.rows)
+        if self.in_rows:
+            return apart(attention, self.rows, self.order)
         return attention if self.stop is None else block(attention, self.start, self.stop)
 
 
-def chunks_of(lengths: Sequence[Sequence[int]], rows: Sequence[int]) -> list[CallPart]:
+def chunks_of(
+    lengths: Sequence[Sequence[int]], rows: Sequence[int], orders: Sequence[WindowOrder | None]
+) -> list[CallPart]:
     """Return all calls' chunks in the model's order; calls of one chunk have no lengths."""
     found = list[CallPart]()
     for number, several in enumerate(lengths):
         starts = [sum(several[:before]) for before in range(len(several))]
         parts = [CallPart(number, start, start + length) for start, length in zip(starts, several, strict=True)]
-        found += parts or [CallPart(number, rows=rows[number])]
+        found += parts or [CallPart(number, rows=rows[number], order=orders[number])]
     return found
 
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.operation.modules import Projection
+from attention_viz.recording.call_rows import WindowOrder
 from attention_viz.recording.hooks import hooked
 from attention_viz.recording.recorder import Call, recording
 from attention_viz.recording.runner import Pass
@@ -65,9 +66,11 @@ def _wiring(call: Call, number: int, events: Sequence[_WiringEvent]) -> Wiring:
     attention = call.attention
     before = [event for event in events if event.calls == number]
     after = [event for event in events if event.calls == number + 1]
-    query, key, value = (_source(tensor, before) for tensor in (attention.query, attention.key, attention.value))
+    query, key, value = (
+        _source(tensor, before, call.order) for tensor in (attention.query, attention.key, attention.value)
+    )
     joined = attention.output.transpose(0, 1).flatten(1)
-    takers = [event for event in after if _same(rows(event.entered, len(joined)), joined)]
+    takers = [event for event in after if _same(rows(event.entered, len(joined), call.order), joined)]
     return Wiring(query, key, value, _joining(takers), joined.new_empty(0, joined.shape[1]))
 
 
@@ -84,15 +87,15 @@ def _joining(takers: Sequence[_WiringEvent]) -> nn.Module | None:
     return found
 
 
-def _source(target: Tensor, events: Sequence[_WiringEvent]) -> ColumnSource | None:
+def _source(target: Tensor, events: Sequence[_WiringEvent], order: WindowOrder | None) -> ColumnSource | None:
     """Return the last module with all the target's numbers; a leaf, if one has them.
 
     An adapter adds to its inner module's output.
     """
     inside = [event for event in events if event.is_leaf]
     around = [event for event in events if not event.is_leaf]
-    found = _source_among(target, inside)
-    return _source_among(target, around) if found is None else _outermost(found, around, events)
+    found = _source_among(target, inside, order)
+    return _source_among(target, around, order) if found is None else _outermost(found, around, events)
 
 
 def _outermost(found: ColumnSource, around: Sequence[_WiringEvent], events: Sequence[_WiringEvent]) -> ColumnSource:
@@ -108,11 +111,11 @@ def _outermost(found: ColumnSource, around: Sequence[_WiringEvent], events: Sequ
     return found
 
 
-def _source_among(target: Tensor, events: Sequence[_WiringEvent]) -> ColumnSource | None:
+def _source_among(target: Tensor, events: Sequence[_WiringEvent], order: WindowOrder | None) -> ColumnSource | None:
     heads, count, width = target.shape
     flat = target.transpose(0, 1).reshape(count, heads * width)
     for event in reversed(events):
-        left = rows(event.left, count)
+        left = rows(event.left, count, order)
         if left is None or left.shape[1] < flat.shape[1] or left.dtype != flat.dtype:
             continue
         for factor in (1.0, width**-0.5):

@@ -20,7 +20,7 @@ from attention_viz.inputs.labelling import label_ids
 from attention_viz.operation.attention import Attention, without_autocast
 from attention_viz.operation.shapes import shared_heads, widened
 from attention_viz.operation.terms import map_terms
-from attention_viz.recording.call_rows import in_one_row
+from attention_viz.recording.call_rows import WindowOrder, in_one_row
 from attention_viz.recording.probe import Anatomy
 from attention_viz.recording.recorder import Call, Recorder
 from attention_viz.recording.runner import Runner, alike
@@ -93,17 +93,17 @@ def relevance(run: ModelRun, of: tuple[int, int] | Along | None) -> Relevance:
         ) from error
     with torch.no_grad():
         _check_same(run, tap)
-        remaining = iter(slopes)
+        remaining, orders = iter(slopes), [call.order for call in tap.calls()]
         layers = [
-            _raised(layer.attention, _whole([next(remaining) for _ in pieces], layer.attention.shape[-2]))
-            for layer, pieces in zip(run.layers, tap.outputs, strict=True)
+            _raised(layer.attention, _whole([next(remaining) for _ in pieces], layer.attention.shape[-2], order))
+            for layer, pieces, order in zip(run.layers, tap.outputs, orders, strict=True)
         ]
     return Relevance(run.anatomy.by_stream(layers, run.numbers), words)
 
 
-def _whole(slopes: Sequence[Tensor], queries: int) -> Float[Tensor, "head query d_v"]:
+def _whole(slopes: Sequence[Tensor], queries: int, order: WindowOrder | None) -> Float[Tensor, "head query d_v"]:
     """Join the slopes of an output's pieces, each (row, head, query, d_v), along rows, values or queries."""
-    slopes = [in_one_row(one) for one in slopes]
+    slopes = [in_one_row(one, order) for one in slopes]
     return torch.cat(slopes, dim=-1 if slopes[0].shape[-2] == queries else -2)[0]
 
 

@@ -21,7 +21,7 @@ from attention_viz.recording.layout.axes import Axes
 from attention_viz.recording.layout.slots import UnmatchedWordsError
 from attention_viz.recording.layout.spans import span_streams
 from attention_viz.recording.layout.streams import ElsewhereError, streams_of
-from attention_viz.recording.layout.tiles import check_rows
+from attention_viz.recording.layout.tiles import settle_rows
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.recording.outputs.generation import why_no_words
@@ -261,6 +261,10 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     family = family_of(model)
     with naming(runner, inputs), outside_calls(model) as outside:
         recorded, wirings = listened(model, lambda: runner.record(inputs, proves=True))
+    with naming(runner, inputs):
+        if settle_rows(runner, inputs, recorded):
+            del recorded, wirings  # as large as those that follow
+            recorded, wirings = listened(model, lambda: runner.record(inputs, proves=True))
     if not recorded.calls and not recorded.mixers:
         if why := why_silent(model):
             raise UnsupportedModel(f"can't record {family}: {why}")
@@ -268,8 +272,6 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     if not recorded.calls:
         with naming(runner, inputs):
             check_all_heard(family, model, recorded.mixing, lambda: runner.run_own(inputs))
-    with naming(runner, inputs):
-        check_rows(runner, inputs, recorded)
     left_out = parts_left_out(model, outside, recorded, family)
     with naming(runner, inputs):
         twin, own = runner.twin(), runner.run_own(inputs)

@@ -4,7 +4,7 @@ A context variable has the recorder, so threads can share a model.
 """
 
 import contextlib
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,9 +18,9 @@ from attention_viz.operation.attention import Attention, fused, fusible
 from attention_viz.operation.causal_mask import CausalMask
 from attention_viz.operation.cutting import some_cells
 from attention_viz.operation.reach import is_causal
-from attention_viz.operation.terms import Term, map_terms, on_device, same_terms
+from attention_viz.operation.terms import on_device
 from attention_viz.recording.call_chunks import TurnCounter, blocks, continues, joined
-from attention_viz.recording.call_rows import in_rows, joined_rows
+from attention_viz.recording.call_rows import Call, WindowOrder, check_size, in_rows, joined_rows, memory_key
 from attention_viz.recording.hooks import hooked
 from attention_viz.trace.kept import KeptCells
 from attention_viz.trace.memory import RestingFile
@@ -43,39 +43,6 @@ def split_mask(mask: Tensor) -> Split:
     return (None if bool(allowed.all()) else allowed), bias
 
 
-@dataclass(frozen=True, eq=False)
-class Call:
-    """One call of our function.
-
-    Attributes:
-        rows: rows of a batch that it joins; see `call_rows`.
-    """
-
-    module: nn.Module
-    attention: Attention
-    rows: int = 1
-
-    def of_row(self, row: int = 0) -> "Call":
-        """Return one batch row's call, head first; parameters are copied."""
-        return replace(self, attention=map_terms(self.attention, lambda term, value: of_row(term, value, row)))
-
-    def in_a_batch(self) -> "Call":
-        """Return the call with a batch axis."""
-        return replace(self, attention=map_terms(self.attention, in_a_batch))
-
-    def again(self, other: "Call") -> bool:
-        """Return whether a module repeats the weights for a second half of its values.
-
-        The first call is kept, so its memory isn't reused. Source: Ye et al. 2024, "Differential Transformer".
-        """
-        return self.module is other.module and same_terms(self.attention, other.attention, _same_memory, "value")
-
-    def beside(self, other: "Call") -> "Call":
-        """Return this call with another's values appended."""
-        both = torch.cat([self.attention.value, other.attention.value], dim=-1)
-        return replace(self, attention=replace(self.attention, value=both))
-
-
 @dataclass(eq=False)
 class Recorder:
     """Records one pass's attention calls in order, and applies its edits.
@@ -94,6 +61,7 @@ class Recorder:
         ending: modules whose turns are heard to end.
         again: in a turn that runs again, the next chunk's number.
         parted: modules that attended several times in one turn, but not over chunks.
+        windows: the orders of calls that attend in windows, by number.
         counts_turns: whether it hears modules' turns, which takes hooks; without, a module's second call raises
             `TurnsNeeded`.
     """
@@ -110,6 +78,7 @@ class Recorder:
     parted: dict[nn.Module, None] = field(default_factory=dict[nn.Module, None])
     counts_turns: bool = True
     cells: KeptCells | None = None
+    windows: Mapping[int, WindowOrder] = field(default_factory=dict[int, WindowOrder])
     _shared: dict[int, tuple[Tensor, Tensor | None]] = field(default_factory=dict[int, "tuple[Tensor, Tensor | None]"])
     _called: set[nn.Module] = field(default_factory=set[nn.Module])
     _calls: dict[int, Call] = field(default_factory=dict[int, Call])
@@ -124,7 +93,8 @@ class Recorder:
     _late: AttentionVizError | None = None
     _outputs: Sequence[Tensor] = ()
     _blocks: dict[object, Tensor] = field(default_factory=dict[object, Tensor])
-    _rows: dict[int, int] = field(default_factory=dict[int, int])
+    _joined: int = 0
+    _rows: dict[int, tuple[int, WindowOrder | None]] = field(default_factory=dict[int, Any])
 
     @property
     def count(self) -> int:
@@ -150,7 +120,12 @@ class Recorder:
     @property
     def joined_rows(self) -> tuple[int, ...]:
         """Each call's rows of a batch, joined into one; 1 for a call of one."""
-        return tuple(self._rows.get(number, 1) for number in range(self.count))
+        return tuple(self._rows.get(number, (1, None))[0] for number in range(self.count))
+
+    @property
+    def orders(self) -> tuple[WindowOrder | None, ...]:
+        """Each call's order of windows; None without any."""
+        return tuple(self._rows.get(number, (1, None))[1] for number in range(self.count))
 
     @property
     def chunked(self) -> bool:
@@ -178,10 +153,14 @@ class Recorder:
 
     def hear(self, call: Call) -> Tensor:
         """Record a call; return its edited output, (row, head, query, d_v)."""
-        if len(call.attention.query) == 1:
+        attention, order = call.attention, self.windows.get(self.count) if self.again is None else None
+        if len(attention.query) == 1 and order is None:
             return self._hear(call)
-        whole = joined_rows(call.attention, type(call.module).__name__, self._blocks)
-        return self._hear(Call(call.module, whole, len(call.attention.query)), call)
+        kept = self.keep is None or self.count in self.keep
+        if kept or self.edits:
+            self._joined += check_size(attention, type(call.module).__name__, self._joined if kept else 0)
+            attention = joined_rows(attention, type(call.module).__name__, self._blocks, order)
+        return self._hear(Call(call.module, attention, len(call.attention.query), order), call)
 
     def _hear(self, call: Call, in_rows_of: Call | None = None) -> Tensor:
         """Record a call of one row; `in_rows_of` is the call whose rows it joins, if any."""
@@ -199,7 +178,7 @@ class Recorder:
             self._modules.append(call.module)
         number, whole = self.count - 1, call
         if in_rows_of is not None:
-            self._rows[number] = call.rows
+            self._rows[number] = call.rows, call.order
         if self.edits:
             call = self._edited(call, number)
         if self.keep is None or number in self.keep:
@@ -208,7 +187,7 @@ class Recorder:
         if in_rows_of is None:
             output = self._output(call)
         else:
-            output = self._output(in_rows_of) if call is whole else in_rows(self._output(call), call.rows)
+            output = self._output(in_rows_of) if call is whole else in_rows(self._output(call), call.rows, call.order)
         asked.get()()
         if self.progress is not None:
             self.progress(self.count)
@@ -320,7 +299,7 @@ class Recorder:
         allowed = attention.allowed
         if allowed is None:
             return False
-        key = _memory(allowed)
+        key = memory_key(allowed)
         if key not in self._closed:
             self._closed[key] = (allowed, is_causal(allowed, attention.shape[-2:]))
         return self._closed[key][1]
@@ -329,7 +308,7 @@ class Recorder:
         """Split a mask, once if layers share it."""
         if mask is None:
             return None, None
-        key = _memory(mask)
+        key = memory_key(mask)
         if key not in self._splits:
             self.learn(mask, split_mask(mask))
         return self._splits[key][1]
@@ -340,32 +319,9 @@ class Recorder:
 
     def learn(self, mask: Tensor, split: Split, *, closed: bool = False) -> None:
         """Remember a mask's split; keep the mask, so that its memory isn't reused."""
-        self._splits[_memory(mask)] = (mask, split)
+        self._splits[memory_key(mask)] = (mask, split)
         if closed and split[0] is not None:
-            self._closed[_memory(split[0])] = (split[0], True)
-
-
-def of_row(term: Term, value: Any, row: int) -> Any:
-    """Return one batch row's term, head first; parameters are copied, since training changes them."""
-    if term.is_number:
-        return value
-    if term.is_matrix:
-        return value[row if len(value) > 1 else 0] if value.ndim == 4 else value
-    return value.detach().clone()  # a parameter of the model's
-
-
-def in_a_batch(term: Term, value: Any) -> Any:
-    """Add a batch axis to a term that has rows."""
-    return value[None] if term.is_matrix else value
-
-
-def _same_memory(one: Tensor, other: Tensor) -> bool:
-    return _memory(one) == _memory(other)
-
-
-def _memory(mask: Tensor) -> object:
-    """Return a mask's key: many models slice theirs anew per layer, uncopied."""
-    return mask.data_ptr(), mask.shape, mask.stride(), mask.dtype
+            self._closed[memory_key(split[0])] = (split[0], True)
 
 
 recording: ContextVar[Recorder | None] = ContextVar("recording", default=None)

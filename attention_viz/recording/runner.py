@@ -23,8 +23,10 @@ from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.operation.terms import same_terms
 from attention_viz.recording.as_written import AsWritten
 from attention_viz.recording.call_chunks import CallPart, chunks_of
+from attention_viz.recording.call_rows import WindowOrder
 from attention_viz.recording.hooks import hooked
 from attention_viz.recording.implementation import Switch
+from attention_viz.recording.layout.windows import WindowFinder
 from attention_viz.recording.mixers.listening import edited_mixers, heard_mixers
 from attention_viz.recording.mixers.record import MixerCall, MixerRecorder
 from attention_viz.recording.mixers.wkv import hear_channels
@@ -57,6 +59,7 @@ class Pass:
         mixing: all of those calls' modules.
         chunks: each call's chunks by length; empty for a call of one.
         rows: each call's rows of a batch; 1 for a call of one.
+        orders: each call's order of windows; None without any.
         parted: modules that attended several times in one turn, but not over chunks.
         picks: the keys that indexers picked for calls, by number.
     """
@@ -71,6 +74,7 @@ class Pass:
     mixing: tuple[nn.Module, ...] = ()
     chunks: tuple[tuple[int, ...], ...] = ()
     rows: tuple[int, ...] = ()
+    orders: tuple[WindowOrder | None, ...] = ()
     parted: tuple[nn.Module, ...] = ()
     picks: Mapping[int, Picking] = field(default_factory=dict[int, Picking])
 
@@ -78,18 +82,19 @@ class Pass:
     def parts(self) -> list[CallPart]:
         """All calls' chunks, in the model's order."""
         count = len(self.modules)
-        return chunks_of(self.chunks or [()] * count, self.rows or [1] * count)
+        return chunks_of(self.chunks or [()] * count, self.rows or [1] * count, self.orders or [None] * count)
 
     @property
     def in_parts(self) -> bool:
         """Whether the model computes some calls in parts."""
-        return any(self.chunks) or any(count > 1 for count in self.rows)
+        return any(self.chunks) or any(count > 1 for count in self.rows) or any(self.orders)
 
     @classmethod
     def of(cls, returned: Returned, recorder: Recorder) -> "Pass":
         """Combine a recorder's calls and an output."""
         found = cls(returned.tensor, recorder.calls(), recorder.modules, recorder.numbers, returned.name)
-        return replace(found, chunks=recorder.chunks, rows=recorder.joined_rows, parted=tuple(recorder.parted))
+        found = replace(found, rows=recorder.joined_rows, orders=recorder.orders)
+        return replace(found, chunks=recorder.chunks, parted=tuple(recorder.parted))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +118,8 @@ class Runner:
     _attending: dict[nn.Module, None] = field(default_factory=dict[nn.Module, None])
     # True once a module attended twice in a run, so that turns have to be counted.
     _again: list[bool] = field(default_factory=list[bool])
+    # Finds the windows of a model that attends in some.
+    windows: WindowFinder = field(default_factory=WindowFinder)
     # Whether the output can be made row by row, once that was tried.
     _tried: list[bool] = field(default_factory=list[bool])
 
@@ -306,6 +313,7 @@ class Runner:
         return Pass.of(returned, recorder), around
 
     def _run(self, recorder: Recorder, inputs: Mapping[str, object]) -> Returned:
+        recorder.windows = self.windows.of(self, inputs)
         with self.hearing(recorder):
             return named_output_of(self.model(**(self.settings | dict(inputs))))
 
@@ -323,6 +331,7 @@ class Runner:
 
     def run_open(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Tensor:
         """Run with a recorder and gradients."""
+        recorder.windows = self.windows.of(self, inputs)
         with self.hearing(recorder, slopes=True):
             return output_of(self.model(**inputs, **self.settings))
 

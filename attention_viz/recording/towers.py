@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from torch import Tensor, nn
@@ -63,13 +63,13 @@ def streams_by_tower(
 
 def _by_positions(family: str, calls: Sequence[Call], streams: Sequence[str], taken: Sequence[str]) -> tuple[str, ...]:
     """Number streams whose calls attend over other positions than the first; `taken` are names of other calls."""
-    found, names = list[str](), dict[tuple[str, tuple[int, ...]], str]()
+    found, names = list[str](), dict[tuple[str, object], str]()
     for call, stream in zip(calls, streams, strict=True):
-        shape = tuple(call.attention.shape[1:])
-        if (stream, shape) not in names:
+        over = call.attention.shape[1:], None if call.order is None else call.order.positions
+        if (stream, over) not in names:
             free = (stream, *(f"{stream} {number}" for number in range(2, 2 + len(calls) + len(taken))))
-            names[stream, shape] = next(one for one in free if one not in {*taken, *names.values()})
-        found.append(names[stream, shape])
+            names[stream, over] = next(one for one in free if one not in {*taken, *names.values()})
+        found.append(names[stream, over])
     if unknown := set(found) - {*STREAMS}:
         raise UnsupportedModel(
             f"{family} attends over {len(names)} different sets of positions, of which {', '.join(sorted(unknown))} "
@@ -115,6 +115,19 @@ def check_turns(parted: Sequence[nn.Module]) -> None:
             f"{type(parted[0]).__name__} attends several times in one turn, and its calls aren't chunks of the same "
             "queries, keys and values in their order; use a model whose modules attend once per turn or in such chunks"
         )
+
+
+def check_positions(name: str, streams: Sequence[str], calls: Iterable[tuple[int, Call]]) -> None:
+    """Refuse layers of a stream over other positions than each other, as windows of another size may have."""
+    known = dict[str, object]()
+    for number, call in calls:
+        stream = streams[number] if number < len(streams) else ""
+        over = call.attention.shape[1:], None if call.order is None else call.order.positions
+        if known.setdefault(stream, over) != over:
+            raise UnsupportedModel(
+                f"{name} attends over other positions in some layers of its {stream} than in others, but not in the "
+                "example that it was wrapped with; wrap it with inputs of this size"
+            )
 
 
 def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:

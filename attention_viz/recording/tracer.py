@@ -24,7 +24,7 @@ from attention_viz.recording.gradients import ModelRun, relevance
 from attention_viz.recording.interception.bias_parts import bias_parts
 from attention_viz.recording.interception.outside import OutsideListener, parts_left_out
 from attention_viz.recording.layout.merged import merged_keys
-from attention_viz.recording.layout.tiles import check_rows
+from attention_viz.recording.layout.tiles import settle_rows
 from attention_viz.recording.outputs.breaking import SEEN, naming_foreign, reporting
 from attention_viz.recording.outputs.readout import body_of
 from attention_viz.recording.probe import Anatomy
@@ -32,7 +32,7 @@ from attention_viz.recording.recorder import Call
 from attention_viz.recording.references.own_output import steps_alike
 from attention_viz.recording.runner import Pass, Runner, alike
 from attention_viz.recording.stepping import Grown, apart, compare_steps
-from attention_viz.recording.towers import check_turns, mixer_layers
+from attention_viz.recording.towers import check_positions, check_turns, mixer_layers
 from attention_viz.recording.weights.unchanged import Unchanged, checked_state
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.derived import last_tokens
@@ -386,8 +386,13 @@ class Tracer:
         if SEEN & {*inputs} and not self.runner.switch.plan.sites:
             check_turns(recorded.parted)
         if (rows := self._rows_key(inputs, recorded)) not in self._rows:
-            check_rows(self.runner, inputs, recorded)
+            if settle_rows(self.runner, inputs, recorded):
+                self.runner.windows.active = False
+                raise UnsupportedModel(f"{self.name} attends in windows only here; wrap it with inputs of this size")
             self._rows.add(rows)
+        if self.runner.windows.active:
+            calls = zip(recorded.numbers, recorded.calls, strict=True)
+            check_positions(self.name, self.anatomy.streams, calls)
         if len(recorded.mixing) != len(self.anatomy.mixer_places):
             raise UnsupportedModel(
                 f"{self.name} mixed tokens without a softmax {len(recorded.mixing)} times in this text, but "

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor, nn
 
 from attention_viz.operation.modules import Projection
+from attention_viz.recording.call_rows import WindowOrder
 from attention_viz.recording.hooks import hooked
 from attention_viz.recording.recorder import Recorder, recording
 from attention_viz.recording.weights.matrix import Projections, matrix_of
@@ -100,10 +101,10 @@ class Listener:
     def layer(self, number: int, layer: Layer, *, crossing: bool = False) -> Layer:
         """Return a layer with its surroundings; `crossing` if keys are another text's."""
         query, key = layer.attention.query, layer.attention.key
-        wiring, count = self._wirings[number], query.shape[-2]
+        wiring, count, order = self._wirings[number], query.shape[-2], self._recorder.windows.get(number)
 
         def around(what: str, count: int) -> Tensor | None:
-            found = rows(self._unchanged(number, what), count)
+            found = rows(self._unchanged(number, what), count, order)
             return None if found is None else found.to(query.device)
 
         embeddings, joined = around("asking" if crossing else "entered", count), around("joined", count)
@@ -148,7 +149,7 @@ class Listener:
         return tensor if tensor is not None and tensor._version == version else None
 
     def _unrotated(self, source: ColumnSource | None, number: int, what: str, after: Tensor) -> Tensor | None:
-        left = rows(self._unchanged(number, what), after.shape[-2])
+        left = rows(self._unchanged(number, what), after.shape[-2], self._recorder.windows.get(number))
         if source is None or not source.rotated or left is None:
             return None
         return source.read(left, after.shape[0]).to(after.device)
@@ -159,10 +160,15 @@ def entering(inputs: tuple[object, ...], named: Mapping[str, object]) -> Tensor 
     return next((item for item in (*inputs, *named.values()) if isinstance(item, Tensor)), None)
 
 
-def rows(tensor: Tensor | None, count: int) -> Tensor | None:
-    """Return (position, width), of a batch its rows one after the other; None for another number of positions."""
+def rows(tensor: Tensor | None, count: int, order: WindowOrder | None = None) -> Tensor | None:
+    """Return (position, width), of a batch its rows one after the other, or windows in their order.
+
+    None for another number of positions.
+    """
     if tensor is None or tensor.ndim < 2 or tensor.numel() == 0:
         return None
+    if order is not None:
+        return order.of_states(tensor)
     if tensor.ndim > 2 and tensor.shape[0] > 1 and tensor.shape[0] * tensor.shape[1] == count:
         tensor = tensor.flatten(0, 1)[None]
     if tensor.ndim > 2:

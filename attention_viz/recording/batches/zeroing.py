@@ -29,6 +29,8 @@ _TOKENS = 2048
 @without_autocast()
 def value_zeroing(run: ModelRun, stream: str) -> tuple[Float[Tensor, "query key"], ...]:
     """Return kept layers' turning by query and zeroed key: 1 - cos, 0 to 2."""
+    if run.runner.windows.active:
+        raise UnsupportedModel(f"{run.name} attends in windows, so its layers can't run in a batch")
     twin = run.runner.twin(frozen=True)
     calls = [number for number in run.numbers if run.anatomy.streams[number] == stream]
     turns = layer_turns(run, twin, stream)

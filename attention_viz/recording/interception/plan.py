@@ -26,6 +26,7 @@ class CallSite:
         product: which product before its softmax is query · key.
         scale: its multiplier before the softmax.
         ways: operations before the softmax, and on the weights; padding may change them.
+        of_heads: each head's own factor on its queries; empty if all have the same.
         parts: each product's addition in words, "" if unknown; empty if not determined.
     """
 
@@ -35,11 +36,12 @@ class CallSite:
     heads: int
     ways: frozenset[tuple[tuple[str, ...], tuple[str, ...]]]
     parts: tuple[str, ...] = ()
+    of_heads: tuple[float, ...] = ()
 
     def merged(self, other: "CallSite") -> "CallSite | None":
         """Return a site with both ways; None if the sites differ."""
         same = (self.product, self.count, self.heads) == (other.product, other.count, other.heads)
-        if not same or self.scale != other.scale:
+        if not same or self.scale != other.scale or self.of_heads != other.of_heads:
             return None
         return replace(self, ways=self.ways | other.ways)
 
@@ -129,7 +131,11 @@ class Calls:
         scale = site.scale * product.factor
         query, key, value = terms_of_site(heard, site)
         logits = heard.logits.tensor.reshape(-1, site.heads, *heard.logits.tensor.shape[-2:])
-        added = logits - site.scale * product.value.to(logits.dtype).reshape(logits.shape)
+        multiplied = product.value.to(logits.dtype).reshape(logits.shape)
+        if site.of_heads:
+            factors = torch.tensor(site.of_heads, dtype=query.dtype, device=query.device)[:, None, None]
+            query, multiplied = query * factors, multiplied * factors.to(logits.dtype)
+        added = logits - site.scale * multiplied
         allowed, bias = split_mask(added)
         if bias is not None:
             # What is added is a difference of two large numbers, so it may be off by their rounding.

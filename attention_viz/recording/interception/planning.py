@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,6 +18,7 @@ from attention_viz.recording.interception.bias_parts import named_parts
 from attention_viz.recording.interception.plan import NO_PLAN, InterceptionPlan
 from attention_viz.recording.interception.proof import prove
 from attention_viz.recording.interface import OURS
+from attention_viz.recording.outputs.breaking import SEEN
 from attention_viz.recording.outputs.returned import outputs_of
 from attention_viz.recording.recorder import Call, Recorder, heard_by
 from attention_viz.recording.runner import Runner
@@ -82,7 +84,7 @@ def _proved(twin: Twin, inputs: Mapping[str, Tensor]) -> InterceptionPlan:
         with heard_by(Recorder()):
             return twin.run(inputs, OURS)
 
-    return prove(twin.model, run)
+    return prove(twin.model, run, in_rows=bool(SEEN & {*inputs}))
 
 
 def _longest(twin: Twin, inputs: Mapping[str, Tensor], count: int) -> Mapping[str, Tensor]:
@@ -120,6 +122,8 @@ def check_planned(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence
         check_sparse_edits(runner, inputs, places)
         return runner
     _check_edits(runner, inputs, places)
+    if runner.windows.active:  # a batch of them is refused by name
+        return runner
     other = {name: one.flip(-1) if name.endswith("input_ids") else one for name, one in inputs.items()}
     _check_batch(runner, (inputs, other), places)
     return replace(runner, switch=replace(runner.switch, plan=named_parts(runner, inputs, places, other)))
@@ -131,9 +135,14 @@ def _check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[
     for stream in dict.fromkeys(stream for stream, _ in places):
         place, layer = next((number, layer) for number, (found, layer) in enumerate(places) if found == stream)
         queries, keys = before.calls[place].attention.shape[-2:]
-        cell = (queries - 1, min(1, keys - 1))
+        cell, order = (queries - 1, min(1, keys - 1)), before.calls[place].order
+        own = (..., *cell)
+        if order is not None:
+            slots = order.places.shape[1]
+            own = (-1, ..., slots - 1, min(1, slots - 1))
+            cell = (int(order.places[-1, -1]), int(order.places[-1, own[-1]]))
         ours = runner.record(inputs, (Block(*cell, layer=layer, stream=stream),), places).output
-        theirs, _ = twin.run_followed(inputs, lambda _heard: None, _blocking(place, *cell))
+        theirs, _ = twin.run_followed(inputs, lambda _heard: None, _blocking(place, own))
         found = Difference()
         found.add(ours, theirs)
         if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (ours.dtype, runner.model.dtype)):
@@ -181,11 +190,11 @@ def _alone(outputs: Tensor, row: int, single: Tensor) -> Tensor:
     return own[..., row : row + 1] if own.shape[-1] == len(outputs) and single.shape[-1] == 1 else own
 
 
-def _blocking(place: int, query: int, key: int) -> Callable[[int, Tensor, Callable[[Tensor], Tensor]], Tensor]:
+def _blocking(place: int, cell: tuple[Any, ...]) -> Callable[[int, Tensor, Callable[[Tensor], Tensor]], Tensor]:
     def soften(number: int, logits: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
         if number == place:
             logits = logits.clone()
-            logits[..., query, key] = -torch.inf
+            logits[cell] = -torch.inf
         return compute(logits)
 
     return soften

@@ -35,8 +35,12 @@ class _ProofRun:
     weights: list[Tensor] = field(default_factory=list[Tensor])
 
 
-def prove(model: nn.Module, run: Callable[[], object]) -> InterceptionPlan:
-    """Find and prove attention in a model's own code; `run` runs a few tokens."""
+def prove(model: nn.Module, run: Callable[[], object], *, in_rows: bool = False) -> InterceptionPlan:
+    """Find and prove attention in a model's own code; `run` runs a few tokens.
+
+    Args:
+        in_rows: whether one input may be several rows, as an image's windows or a video's frames.
+    """
     first = _listened(model, run)
     if len(first.weights) != len(first.heard):
         raise UnsupportedModel(
@@ -45,21 +49,21 @@ def prove(model: nn.Module, run: Callable[[], object]) -> InterceptionPlan:
         )
     most = max((len(heard.logits.products) for heard in first.heard), default=0)
     moved = [_moved(model, run, first, number) for number in range(most)]
-    return InterceptionPlan(tuple(_site(heard, moved) for heard in first.heard))
+    return InterceptionPlan(tuple(_site(heard, moved, in_rows=in_rows) for heard in first.heard))
 
 
-def _site(heard: FollowedCall, moved: list["_ShuffledLogits"]) -> CallSite:
-    """Return the site of the only product that moves the logits by one factor."""
+def _site(heard: FollowedCall, moved: list["_ShuffledLogits"], *, in_rows: bool) -> CallSite:
+    """Return the site of the only product that moves the logits by one factor, or by one per head."""
     products = heard.logits.products
-    found: list[tuple[int, float]] = []
+    found: list[tuple[int, tuple[float, ...]]] = []
     for which in range(len(products)):
-        scale = moved[which].scale(heard)
-        if scale is not None:
-            found.append((which, scale))
+        scales = moved[which].scales(heard)
+        if scales:
+            found.append((which, scales))
     name = type(heard.module).__name__
     if len(found) > 1:  # of several sums of queries and keys, such as of words and of boxes, the values' own
         width = heard.taken.right.shape[-1]
-        found = [(which, scale) for which, scale in found if products[which].left.shape[-1] == width]
+        found = [(which, scales) for which, scales in found if products[which].left.shape[-1] == width]
     if not found and heard.logits.tensor.shape[-1] == 1:
         raise UnsupportedModel(
             f"{name} attends to a single position of this example, which proves nothing; use a larger image or a "
@@ -70,19 +74,30 @@ def _site(heard: FollowedCall, moved: list["_ShuffledLogits"]) -> CallSite:
             f"{name} multiplies {len(products)} pairs of tensors before a softmax, and {len(found) or 'none'} of them "
             "match its logits up to a factor; exactly one must"
         )
-    which, scale = found[0]
+    which, scales = found[0]
     lead, width = heard.logits.tensor.shape[:-2], products[which].left.shape[-1]
     # Torch's module has rows and heads on one axis.
     heads = heard.module.num_heads if isinstance(heard.module, nn.MultiheadAttention) else lead.numel()
     rows = lead[0] if len(lead) > 1 and lead[1:].numel() > 1 else lead.numel() // heads
-    if rows > 1:
+    if rows > 1 and in_rows and len(lead) == 2:
+        heads = lead[1]
+    elif rows > 1 and not (in_rows and isinstance(heard.module, nn.MultiheadAttention)):
         raise UnsupportedModel(
             f"{name} splits one input into {rows} rows, as windowed attention does; use a model that keeps an input "
             "in one row"
         )
     # Two factors are meant exactly: rounding alone keeps what was found from being them.
-    scale = next((exact for exact in (1.0, width**-0.5) if abs(scale / exact - 1) < 1e-6), scale)
-    return CallSite(which, len(products), scale, heads, frozenset({(heard.logits.way, heard.way)}))
+    if len(scales) == 1:
+        scales = (next((exact for exact in (1.0, width**-0.5) if abs(scales[0] / exact - 1) < 1e-6), scales[0]),)
+    ways = frozenset({(heard.logits.way, heard.way)})
+    return CallSite(
+        which,
+        len(products),
+        scales[0],
+        heads,
+        ways,
+        of_heads=tuple(one / scales[0] for one in scales)[: len(scales) > 1 and len(scales)],
+    )
 
 
 @dataclass(eq=False)
@@ -92,23 +107,34 @@ class _ShuffledLogits:
     logits: dict[int, Tensor]
     steps: dict[int, Tensor]
 
-    def scale(self, heard: FollowedCall) -> float | None:
-        """Return the factor from a product's change to the logits'; None if there isn't one."""
+    def scales(self, heard: FollowedCall) -> tuple[float, ...]:
+        """Return the factor from a product's change to the logits', or one per head; empty if there is none."""
         if heard.place not in self.steps:
-            return None
+            return ()
         before, after = heard.logits.tensor.double(), self.logits[heard.place].double()
         step = self.steps[heard.place].double()
         queries, keys = before.shape[-2:]
         if step.shape[-2:] != (queries, keys) or step.numel() != before.numel() or after.shape != before.shape:
-            return None
+            return ()
         live = ((before > BLOCKED_BELOW) & (after > BLOCKED_BELOW)).reshape(-1, queries, keys)
         move, step = _centred((after - before).reshape(live.shape), live), _centred(step.reshape(live.shape), live)
-        size = float((step * step).sum())
-        if size == 0:
-            return None
-        factor = float((step * move).sum()) / size
-        off = float((move - factor * step).abs().max())
-        return factor if abs(factor) > 1e-6 and off <= _LINEAR * float(move.abs().max()) else None
+        factor = _factor(step, move)
+        if factor is not None or before.ndim < 4:
+            return () if factor is None else (factor,)
+        # As with cosine attention, whose logits have a learned factor per head.
+        heads = before.shape[-3]
+        factors = [_factor(step[head::heads], move[head::heads]) for head in range(heads)]
+        return () if None in factors else tuple(one for one in factors if one is not None)
+
+
+def _factor(step: Tensor, move: Tensor) -> float | None:
+    """Return the factor from one to the other; None if there isn't one."""
+    size = float((step * step).sum())
+    if size == 0:
+        return None
+    factor = float((step * move).sum()) / size
+    off = float((move - factor * step).abs().max())
+    return factor if abs(factor) > 1e-6 and off <= _LINEAR * float(move.abs().max()) else None
 
 
 def _centred(numbers: Tensor, live: Tensor) -> Tensor:
@@ -196,7 +222,7 @@ class OwnWeights:
     """Compares each softmax's output with the record's next call, or its next chunk.
 
     Attributes:
-        outputs: whether to compare the calls' outputs, too.
+        outputs: whether to compare the calls' outputs, too, as those of windows always are.
         read: calls of sparse attention among those heard.
         latest: the last weights, (head, query, key).
     """
@@ -220,7 +246,7 @@ class OwnWeights:
         part, call = self._next(heard.module)
         if call is not None:
             self._compare(part, call, heard.module, heard.taken.left)
-            if self.outputs:
+            if self.outputs or part.order is not None:
                 real = self.real.of_call(part.number) if part.is_whole else None
                 rows, apart = kept_rows(real, call.shape[-2], call.query.device), Difference()
                 theirs = heard.taken.value.reshape(call.output.shape)

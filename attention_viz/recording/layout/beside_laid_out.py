@@ -55,7 +55,7 @@ class LaidOut:
 
             inputs["decoder_input_ids"] = probe_ids(runner.model, 2).to(device_of(runner.model))
         first = call_of(runner, inputs, 0)
-        count = first.attention.shape[-1]
+        count = first.positions
         how: Grid | FrameLine | None = None
         if isinstance(reader, PictureReader) and not anatomy.axes:
             how = patches(runner, inputs, reader.main, count)
@@ -65,7 +65,7 @@ class LaidOut:
             how = FrameLine(_step(runner.model.config, inputs[reader.main], count, seconds) or line.step)
         elif reader.main.startswith("pixel"):
             try:
-                how = patches(runner, inputs, reader.main, count, tiles=first.rows)
+                how = patches(runner, inputs, reader.main, count, tiles=first.tiles)
             except UnsupportedModel:  # its positions have numbers then, and no places
                 how = None
         return cls(how, stream, reader.main, patches_read(runner, anatomy, inputs))
@@ -125,7 +125,7 @@ class BesideLaidOut:
                 continue
             call = anatomy.calls(stream)[0]
             first = call_of(runner, inputs, call)
-            count = first.attention.shape[-1]
+            count = first.positions
             grid: Grid | FrameLine | None = None
             if stream == "sound":
                 with contextlib.suppress(UnsupportedModel):
@@ -137,7 +137,7 @@ class BesideLaidOut:
                 continue
             elif stream == "picture":
                 with contextlib.suppress(UnsupportedModel):  # its positions have numbers then
-                    grid = patches(runner, inputs, PICTURE, count, call, tiles=first.rows)
+                    grid = patches(runner, inputs, PICTURE, count, call, tiles=first.tiles)
             elif count != inputs[IDS].shape[1] and PICTURE in inputs:  # the image comes before the words
                 grid = patches(runner, inputs, PICTURE, count, call, _apart(runner, inputs, anatomy))
             found = replace(found, grids={**found.grids, stream: grid})

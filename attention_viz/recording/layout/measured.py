@@ -78,7 +78,8 @@ def embedded(runner: "Runner", inputs: Mapping[str, Tensor]) -> tuple[Tensor, Te
             runner.model(**(runner.settings | dict(inputs)))
     if not found or found[0].ndim != 2:
         raise UnsupportedModel(f"can't find the input of the language model of {type(runner.model).__name__}")
-    return found[0], recorder.tower
+    # Windows aren't tiles.
+    return found[0], None if runner.windows.active else recorder.tower
 
 
 def language_of(model: Any) -> nn.Module:

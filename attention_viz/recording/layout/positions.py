@@ -3,7 +3,8 @@
 Each claim is tested: if a part changes, its position's query must change most in the tower's first layer.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,28 @@ class FrameLine:
 def numbered(count: int) -> Tokens:
     """Return tokens with only their order."""
     return Tokens(tuple(map(str, range(count))), None, spelling=("text",) * count)
+
+
+def in_windows(tokens: Tokens, origin: Sequence[int]) -> Tokens:
+    """Return the tokens at windows' places: those of the input, copies of them, and those that the model adds.
+
+    Args:
+        tokens: those of the input's positions.
+        origin: the position at each place, in order; −1 for those that the model adds.
+    """
+    if list(origin) == list(range(len(tokens))):
+        return tokens
+    labels, places, copies, added = list[str](), list[tuple[float, ...] | None](), Counter[int](), 0
+    for one in origin:
+        copies[one] += 1
+        if one < 0:
+            added += 1
+            labels.append(EXTRA.format(added))
+        else:
+            labels.append(tokens.labels[one] + (f", copy {copies[one]}" if copies[one] > 1 else ""))
+        places.append(None if one < 0 else tokens.place[one])
+    special = tuple(one < 0 or tokens.special[one] for one in origin)
+    return Tokens(tuple(labels), None, special=special, spelling=("text",) * len(labels), place=tuple(places))
 
 
 def patches(

@@ -61,7 +61,7 @@ def _slots(runner: Runner, inputs: Mapping[str, Tensor], recorded: Pass) -> Slot
     crossing = any(queries != keys for queries, keys in shapes) and not writes
     more = not seen and ids is not None and any(keys != ids.shape[1] for _, keys in shapes)
     asking = ids is None and not writes and any("decoder" in path.split(".") for path in paths)
-    if not (crossing or more or asking) or any(rows > 1 for rows in recorded.rows):
+    if not (crossing or more or asking) or any(call.tiles > 1 for call in recorded.calls):
         return SlotStreams(("",) * len(paths), {})
     return slot_streams(runner, inputs, recorded, paths)
 

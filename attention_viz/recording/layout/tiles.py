@@ -73,6 +73,28 @@ def _is_order(order: Sequence[int] | None, rows: int) -> bool:
     return order is not None and len(order) == rows and all(one < other for one, other in pairwise(order))
 
 
+def settle_rows(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass") -> bool:
+    """Refuse rows of a batch that are neither tiles nor windows; return whether windows were found only now.
+
+    The pass must run again then.
+    """
+    if runner.windows.active:
+        return False
+    try:
+        check_rows(runner, inputs, recorded)
+    except UnsupportedModel as error:
+        if not SEEN & inputs.keys():
+            raise
+        runner.windows.active = True
+        try:
+            _ = runner.windows.of(runner, inputs)
+        except UnsupportedModel as why:
+            runner.windows.active = False
+            raise UnsupportedModel(f"{error}; {why}") from error
+        return True
+    return False
+
+
 def _order(
     runner: "Runner", inputs: Mapping[str, Tensor], main: str, last: int, kind: type[_RowQueries]
 ) -> list[int] | None:

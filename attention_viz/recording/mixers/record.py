@@ -13,8 +13,8 @@ from attention_viz.edits.edit import Edit, edited_mixer
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.terms import map_terms
 from attention_viz.operation.token_mixer import TokenMixer
+from attention_viz.recording.call_rows import in_a_batch, of_row
 from attention_viz.recording.mixers.kernels import Kernel, first_of
-from attention_viz.recording.recorder import in_a_batch, of_row
 from attention_viz.trace.kind import MIXER
 from attention_viz.trace.memory import RestingFile
 

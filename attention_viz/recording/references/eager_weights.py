@@ -202,7 +202,8 @@ def _by_softmaxes(
     recorded: Pass, twin: Twin, inputs: Mapping[str, Tensor], real: Real, take: Take | None
 ) -> tuple[Tensor, float]:
     calls_interface = not twin.plan.sites
-    theirs, behind = OwnWeights(recorded, twin.original, real, calls_interface), JoinedOutputs(recorded, twin.original)
+    theirs = OwnWeights(recorded, twin.original, real, calls_interface)
+    behind = JoinedOutputs(recorded, twin.original, windows=False)
 
     def hear(heard: FollowedCall) -> None:
         part = theirs.hear(heard)

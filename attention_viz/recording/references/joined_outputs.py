@@ -22,18 +22,22 @@ class JoinedOutputs:
 
     Attributes:
         original: the model's module by the twin's.
+        windows: whether windows are compared here; else they are compared one by one.
         error: the largest error relative to the largest number.
     """
 
     recorded: Pass
     original: Mapping[nn.Module, nn.Module]
+    windows: bool = True
     error: float = 0.0
     _open: int | None = None
 
     def hear(self, part: CallPart) -> None:
         """Await the module behind a call after its last chunk."""
+        if part.order is not None and not self.windows:
+            return
         lengths = self.recorded.chunks[part.number] if self.recorded.chunks else ()
-        if part.rows > 1 or (part.stop is not None and part.stop == sum(lengths)):
+        if part.in_rows or (part.stop is not None and part.stop == sum(lengths)):
             self._open = part.number
 
     @contextlib.contextmanager
@@ -65,7 +69,7 @@ class JoinedOutputs:
             return
         call = self.recorded.calls[self.recorded.numbers.index(number)]
         ours = call.attention.output.transpose(0, 1).flatten(1)
-        theirs = rows(entered, len(ours))
+        theirs = rows(entered, len(ours), call.order)
         if theirs is None or theirs.shape != ours.shape:
             got = "nothing" if entered is None else tuple(entered.shape)
             raise UnsupportedModel(

@@ -83,7 +83,7 @@ def test_points_are_prompts_beside_latents() -> None:
     model, inputs = sam()
     wrapped = av.wrap(model, inputs=inputs)
     trace = wrapped.trace(inputs)
-    assert trace.streams == ("pooling", "slots", "readout")
+    assert trace.streams == ("picture", "pooling", "slots", "readout")
     names = (*(f"latent {number}" for number in range(5)), *(f"prompt {number}" for number in range(3)))
     assert trace.query_tokens("slots").labels == trace.key_tokens("readout").labels == names
     for number, layer in enumerate(model.mask_decoder.transformer.layers):

@@ -64,7 +64,7 @@ def test_other_pages_read_them(page: str, address: Callable[..., str]) -> None:
 
 def test_a_tower_that_reads_them_in_one_turn_is_refused_by_name(address: Callable[..., str]) -> None:
     screen = Screen().open(address("why"))
-    assert any("several images or tiles in one call; trace one image" in one for one in screen.alerts)
+    assert any("several images, tiles or windows in one call; trace one image" in one for one in screen.alerts)
 
 
 def test_an_image_is_added_and_removed(address: Callable[..., str], tmp_path: Path) -> None:
