@@ -23,7 +23,7 @@ from attention_viz.recording.layout.spans import span_streams
 from attention_viz.recording.layout.streams import ElsewhereError, streams_of
 from attention_viz.recording.layout.tiles import settle_rows
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
-from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
+from attention_viz.recording.outputs.breaking import SEEN, family_of, naming, or_random
 from attention_viz.recording.outputs.generation import why_no_words
 from attention_viz.recording.references.exact import COPIES_DIFFER, copies_differ, why_nan, why_not_same
 from attention_viz.recording.runner import Runner
@@ -191,7 +191,7 @@ def probe(
     except UnsupportedModel as error:
         if beside is not None:
             return beside
-        raise _steady(runner, inputs, error if isinstance(refusal, ElsewhereError) else refusal) from None
+        raise or_random(runner, inputs, error if isinstance(refusal, ElsewhereError) else refusal) from None
     if plan.is_own:
         planned = replace(runner, switch=replace(runner.switch, plan=plan))
         try:
@@ -208,17 +208,6 @@ def probe(
     if beside is None:
         raise refusal
     return beside
-
-
-def _steady(runner: Runner, inputs: Mapping[str, Tensor], refusal: UnsupportedModel) -> UnsupportedModel:
-    """Return a refusal, or the better reason if two runs of the model itself differ."""
-    one, other = runner.run_own(inputs), runner.run_own(inputs)
-    if one is None or other is None or (one.shape == other.shape and torch.allclose(one, other, 1e-3, 1e-3)):
-        return refusal
-    return UnsupportedModel(
-        f"two runs of {family_of(runner.model)} differ on the same input, so it draws random numbers, such as for the "
-        "order of its patches; use a model whose runs agree"
-    )
 
 
 def _is_unused(runner: Runner, inputs: Mapping[str, Tensor], anatomy: Anatomy) -> bool:
