@@ -17,7 +17,8 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
 from attention_viz.recording.interception.outside import FOLLOWED, outside_calls, parts_left_out, refusal_of
 from attention_viz.recording.interception.planning import check_planned, planned_by
-from attention_viz.recording.layout.slots import Axes, UnmatchedWordsError
+from attention_viz.recording.layout.axes import Axes
+from attention_viz.recording.layout.slots import UnmatchedWordsError
 from attention_viz.recording.layout.spans import span_streams
 from attention_viz.recording.layout.streams import ElsewhereError, streams_of
 from attention_viz.recording.layout.tiles import check_rows
@@ -162,15 +163,18 @@ class Anatomy:
         return tuple(number for number, one in enumerate(self.streams) if one == stream)
 
 
-def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None = None) -> tuple[Runner, Anatomy]:
+def probe(
+    runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None = None, least: int = 0
+) -> tuple[Runner, Anatomy]:
     """Compare a small run with our attention and the model's own, and describe the model.
 
     It uses transformers' attention interface, or else the model's own operations.
 
     Args:
         example: input other than text; see `Reader.example`.
+        least: how many tokens the model needs.
     """
-    inputs = probe_inputs(runner, limit, example)
+    inputs = probe_inputs(runner, limit, example, least)
     beside, refusal = None, UnsupportedModel()
     try:
         anatomy, softmaxes_beside = _anatomy(runner, inputs)
@@ -187,7 +191,7 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
     except UnsupportedModel as error:
         if beside is not None:
             return beside
-        raise (error if isinstance(refusal, ElsewhereError) else refusal) from None
+        raise _steady(runner, inputs, error if isinstance(refusal, ElsewhereError) else refusal) from None
     if plan.is_own:
         planned = replace(runner, switch=replace(runner.switch, plan=plan))
         try:
@@ -206,6 +210,17 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
     return beside
 
 
+def _steady(runner: Runner, inputs: Mapping[str, Tensor], refusal: UnsupportedModel) -> UnsupportedModel:
+    """Return a refusal, or the better reason if two runs of the model itself differ."""
+    one, other = runner.run_own(inputs), runner.run_own(inputs)
+    if one is None or other is None or (one.shape == other.shape and torch.allclose(one, other, 1e-3, 1e-3)):
+        return refusal
+    return UnsupportedModel(
+        f"two runs of {family_of(runner.model)} differ on the same input, so it draws random numbers, such as for the "
+        "order of its patches; use a model whose runs agree"
+    )
+
+
 def _is_unused(runner: Runner, inputs: Mapping[str, Tensor], anatomy: Anatomy) -> bool:
     """Return whether a text's output doesn't depend on pooled images, as with SigLIP's tower in language models."""
     pooling = [number for number, stream in enumerate(anatomy.streams) if stream == "pooling"]
@@ -216,13 +231,15 @@ def _is_unused(runner: Runner, inputs: Mapping[str, Tensor], anatomy: Anatomy) -
     return torch.equal(runner.record(inputs, edits, anatomy.places).output[:], runner.record(inputs).output[:])
 
 
-def probe_inputs(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
-    """Return the probe's inputs: the example, or a few tokens."""
-    return _read(runner, limit) if example is None else _shown(runner, example)
+def probe_inputs(
+    runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None, least: int = 0
+) -> dict[str, Tensor]:
+    """Return the probe's inputs: the example, or a few tokens, at least `least`."""
+    return _read(runner, limit, least) if example is None else _shown(runner, example)
 
 
-def _read(runner: Runner, limit: int | None) -> dict[str, Tensor]:
-    ids = probe_ids(runner.model, limit)
+def _read(runner: Runner, limit: int | None, least: int) -> dict[str, Tensor]:
+    ids = probe_ids(runner.model, limit, least)
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     if runner.answers:
         target = ids[:, -min(_TARGET, ids.shape[1] - 1) :]
@@ -274,7 +291,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     if SEEN & {*inputs}:
         # An image's positions may come before the words, in the output, too.
         count = max(count, calls[-1].attention.shape[-2]) if count else 0
-    count += max((one.queries.slots for stream, one in axes.items() if stream not in SLOT_STREAMS), default=0)
+    count += max((one.queries.before for stream, one in axes.items() if stream not in SLOT_STREAMS), default=0)
     anatomy = Anatomy(
         streams,
         tuple(call.module for call in calls),
@@ -297,9 +314,10 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     return anatomy, any(one.by in FOLLOWED for one in outside)
 
 
-def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
+def probe_ids(model: "PreTrainedModel", limit: int | None, least: int = 0) -> Tensor:
     """Return a row of ids from all over the vocabulary, distinct if possible."""
-    size, count = vocabulary(model), min(_TOKENS, limit or _TOKENS)
+    wanted = max(_TOKENS, least)
+    size, count = vocabulary(model), min(wanted, limit or wanted)
     if size < 1:
         raise UnsupportedModel(f"{family_of(model)} has no vocabulary; use a model that reads text")
     step = max(size // count, 1)

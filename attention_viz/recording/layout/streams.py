@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.layout.axes import TEXT, Axes, Axis
 from attention_viz.recording.layout.merged import canvas_streams, merges
-from attention_viz.recording.layout.slots import WORDS, Axes, SlotStreams, slot_streams
+from attention_viz.recording.layout.slots import WORDS, SlotStreams, slot_streams
 from attention_viz.recording.layout.spans import SpanStreams
 from attention_viz.recording.outputs.breaking import SEEN
 from attention_viz.recording.recorder import Call
@@ -39,11 +40,15 @@ def streams_of(
         return streams_by_tower(runner.model, calls, inputs, slots.names), slots.axes
     if not calls:
         return (), {}
+    sparse = {site.reads: site.axes for site in runner.switch.plan.sparse if site.axes is not None}
     if runner.answers:
         if (canvas := canvas_streams(runner, inputs, recorded)) is not None:
             return canvas, {}
-        return _pair(family, calls, *lengths, merged=merges(runner, inputs, recorded)), {}
-    slots = _slots(runner, inputs, recorded)
+        if merges(runner, inputs, recorded):
+            return _merged(family, calls, *lengths), {}
+        return _pair(family, calls, lengths, sparse)
+    own = sparse.get("input_ids")
+    slots = _slots(runner, inputs, recorded) if own is None else SlotStreams(("",) * len(calls), {WORDS: own})
     return _alone(family, calls, lengths[0], slots)
 
 
@@ -66,7 +71,7 @@ def _alone(
     """Return "decoder" for all calls between words if none attends ahead, else "encoder"; and the streams of slots."""
     words = [call for call, name in zip(calls, slots.names, strict=True) if name in ("", WORDS)]
     added = slots.axes.get(WORDS)
-    rows, columns = (0, 0) if added is None else (added.queries.slots, added.keys.slots)
+    rows, columns = (0, 0) if added is None else (added.queries.slots_of(count), added.keys.slots_of(count))
     for call in words:
         _check_shape(family, call, ((count + rows, count + columns),))
     closed = [looks_back(call) for call in words]
@@ -77,25 +82,39 @@ def _alone(
     return tuple(own if name in ("", WORDS) else name for name in slots.names), axes
 
 
-def _pair(family: str, calls: Sequence[Call], count: int, target: int, *, merged: bool) -> tuple[str, ...]:
-    """Return an encoder–decoder's streams, by the lengths of queries and keys."""
-    kinds = {(count, count): "encoder", (target, target): "decoder", (target, count): "cross"}
-    if merged:
-        kinds = {(count, count): "encoder", (target, target + count): "decoder"}
+def _pair(
+    family: str, calls: Sequence[Call], lengths: tuple[int, int], sparse: Mapping[str, Axes]
+) -> tuple[tuple[str, ...], Mapping[str, Axes]]:
+    """Return an encoder–decoder's streams, by the lengths of queries and keys, and the axes of those with slots."""
+    count, target = lengths
+    none = Axes(Axis(rest=TEXT), Axis(rest=TEXT))
+    reading, writing = sparse.get("input_ids", none), sparse.get("decoder_input_ids", none)
+    axes = {"encoder": reading, "decoder": writing, "cross": Axes(writing.queries, none.keys)}
+    kinds = {
+        axes["encoder"].sizes(count, count): "encoder",
+        axes["decoder"].sizes(target, target): "decoder",
+        axes["cross"].sizes(target, count): "cross",
+    }
     for call in calls:
         _check_shape(family, call, tuple(kinds))
     streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
-    missing = [stream for stream in dict.fromkeys(kinds.values()) if stream not in streams]
+    missing = [stream for stream in ("encoder", "decoder", "cross") if stream not in streams]
     if missing:
         raise ElsewhereError(
             f"no {' or '.join(missing)} attention was found in the encoder–decoder {family}; use one with all three, "
             "such as by building its decoder with add_cross_attention=True"
         )
-    if not merged and not all(
-        looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"
-    ):
+    if not all(looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
         raise UnsupportedModel(f"the decoder of {family} attends ahead; use a causal decoder")
-    return streams
+    return streams, {stream: one for stream, one in axes.items() if one != none}
+
+
+def _merged(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[str, ...]:
+    """Return the streams of an encoder–decoder whose decoder attends to both texts at once."""
+    kinds = {(count, count): "encoder", (target, target + count): "decoder"}
+    for call in calls:
+        _check_shape(family, call, tuple(kinds))
+    return tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
 
 
 def _check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> None:
