@@ -13,18 +13,6 @@ def slot_tokens(unit: Unit, count: int) -> Tokens:
     return Tokens(labels, None, spelling=("text",) * count, slots=(unit.value,) * count)
 
 
-def block_tokens(per: int, count: int) -> Tokens:
-    """Return a slot for each whole block of `per` tokens among `count`, named by its first and last position."""
-    labels = tuple(f"{Unit.BLOCK} {start}–{start + per - 1}" for start in range(0, count - per + 1, per))
-    return Tokens(labels, None, spelling=("text",) * len(labels), slots=(Unit.BLOCK.value,) * len(labels))
-
-
-def prediction_tokens(each: int, count: int) -> Tokens:
-    """Return a slot for each of the next `each` tokens that a model predicts at each of `count` positions."""
-    labels = tuple(f"{Unit.PREDICTION} {ahead + 1} at {at}" for ahead in range(each) for at in range(count))
-    return Tokens(labels, None, spelling=("text",) * len(labels), slots=(Unit.PREDICTION.value,) * len(labels))
-
-
 def span_tokens(spans: Sequence[tuple[int, int]]) -> Tokens:
     """Return positions made of several tokens, named by the first and the last: "span 4–7"."""
     labels = tuple(f"{Unit.SPAN} {first}–{last}" if first < last else f"{Unit.SPAN} {first}" for first, last in spans)
@@ -37,6 +25,18 @@ def span_at(tokens: Tokens, position: int) -> range | None:
         return None
     first, _, last = tokens.labels[position].removeprefix(f"{Unit.SPAN} ").partition("–")
     return range(int(first), int(last or first) + 1) if first.isdigit() and (last or first).isdigit() else None
+
+
+def block_tokens(per: int, count: int) -> Tokens:
+    """Return a slot for each whole block of `per` tokens among `count`, named by its first and last position."""
+    labels = tuple(f"{Unit.BLOCK} {start}–{start + per - 1}" for start in range(0, count - per + 1, per))
+    return Tokens(labels, None, spelling=("text",) * len(labels), slots=(Unit.BLOCK.value,) * len(labels))
+
+
+def prediction_tokens(each: int, count: int) -> Tokens:
+    """Return a slot for each of the next `each` tokens that a model predicts at each of `count` positions."""
+    labels = tuple(f"{Unit.PREDICTION} {ahead + 1} at {at}" for ahead in range(each) for at in range(count))
+    return Tokens(labels, None, spelling=("text",) * len(labels), slots=(Unit.PREDICTION.value,) * len(labels))
 
 
 def joined_tokens(*parts: Tokens) -> Tokens:

@@ -180,6 +180,8 @@ def _spans(runner: "Runner", entered: EnteredTurn) -> tuple[Span, ...]:
     place = entered.main
     rows = entered.rows[place].detach().clone().requires_grad_(True)
     call, count, name = entered.call(runner, place, rows), rows.shape[1], type(entered.module).__name__
+    if {side.shape[-2] for side in (call.attention.key, call.attention.value)} != {call.attention.shape[-1]}:
+        raise UnsupportedModel(f"{name} attends over several sets of keys at once")
     own, made = (moving(call, rows, range(*edges)) for edges in ((0, count), (count, call.attention.shape[-1])))
     if not torch.equal(own, torch.eye(count, dtype=torch.bool)):
         raise UnsupportedModel(f"{name}'s first keys aren't the text's tokens in their order")

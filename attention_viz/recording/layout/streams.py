@@ -45,8 +45,7 @@ def streams_of(
         if (canvas := canvas_streams(runner, inputs, recorded)) is not None:
             return canvas, {}
         if merges(runner, inputs, recorded):
-            count, target = lengths
-            return _named(family, calls, {(count, count): "encoder", (target, target + count): "decoder"}), {}
+            return _merged(family, calls, *lengths), {}
         return _pair(family, calls, lengths, sparse)
     own = sparse.get("input_ids")
     slots = _slots(runner, inputs, recorded) if own is None else SlotStreams(("",) * len(calls), {WORDS: own})
@@ -96,24 +95,26 @@ def _pair(
         axes["decoder"].sizes(target, target): "decoder",
         axes["cross"].sizes(target, count): "cross",
     }
-    streams = _named(family, calls, kinds)
-    if not all(looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
-        raise UnsupportedModel(f"the decoder of {family} attends ahead; use a causal decoder")
-    return streams, {stream: one for stream, one in axes.items() if one != none}
-
-
-def _named(family: str, calls: Sequence[Call], kinds: Mapping[tuple[int, int], str]) -> tuple[str, ...]:
-    """Return each call's stream by its numbers of queries and keys; each stream must be there."""
     for call in calls:
         _check_shape(family, call, tuple(kinds))
     streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
-    missing = [stream for stream in dict.fromkeys(kinds.values()) if stream not in streams]
+    missing = [stream for stream in ("encoder", "decoder", "cross") if stream not in streams]
     if missing:
         raise ElsewhereError(
             f"no {' or '.join(missing)} attention was found in the encoder–decoder {family}; use one with all three, "
             "such as by building its decoder with add_cross_attention=True"
         )
-    return streams
+    if not all(looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
+        raise UnsupportedModel(f"the decoder of {family} attends ahead; use a causal decoder")
+    return streams, {stream: one for stream, one in axes.items() if one != none}
+
+
+def _merged(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[str, ...]:
+    """Return the streams of an encoder–decoder whose decoder attends to both texts at once."""
+    kinds = {(count, count): "encoder", (target, target + count): "decoder"}
+    for call in calls:
+        _check_shape(family, call, tuple(kinds))
+    return tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
 
 
 def _check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> None:
