@@ -16,6 +16,7 @@ from attention_viz.operation.positional import bias_kind
 from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
 from attention_viz.recording.interception.outside import FOLLOWED, outside_calls, parts_left_out, refusal_of
+from attention_viz.recording.interception.plan import InterceptionPlan
 from attention_viz.recording.interception.planning import check_planned, planned_by
 from attention_viz.recording.layout.slots import WORDS, Axes, SlotStreams, slot_streams
 from attention_viz.recording.layout.tiles import check_rows
@@ -23,7 +24,7 @@ from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.recording.outputs.generation import why_no_words
 from attention_viz.recording.recorder import Call
-from attention_viz.recording.references.exact import copies_differ, why_copies_differ, why_nan, why_not_same
+from attention_viz.recording.references.exact import APART, copies_differ, why_copies_differ, why_nan, why_not_same
 from attention_viz.recording.runner import Pass, Runner
 from attention_viz.recording.towers import (
     check_heads,
@@ -162,12 +163,24 @@ class Anatomy:
 def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None = None) -> tuple[Runner, Anatomy]:
     """Compare a small run with our attention and the model's own, and describe the model.
 
-    It uses transformers' attention interface, or else the model's own operations.
-
-    Args:
-        example: input other than text; see `Reader.example`.
+    It uses transformers' attention interface, or else the model's own operations. If the model's eager attention
+    differs, such as by masks, it follows torch's attention function instead. `example` is input other than text.
     """
     inputs = probe_inputs(runner, limit, example)
+    try:
+        return _probed(runner, inputs, limit)
+    except _ApartError as error:
+        kept = replace(runner, switch=replace(runner.switch, plan=InterceptionPlan(keeps_own=True)))
+        if kept.twin().is_eager:
+            raise
+        try:
+            return _planned(kept, inputs, planned_by(kept, inputs, limit))
+        except UnsupportedModel:
+            raise error from None
+
+
+def _probed(runner: Runner, inputs: dict[str, Tensor], limit: int | None) -> tuple[Runner, Anatomy]:
+    """Probe a model whose interface calls our function."""
     beside, refusal = None, UnsupportedModel()
     try:
         anatomy, softmaxes_beside = _anatomy(runner, inputs)
@@ -184,19 +197,26 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
             return beside
         raise (error if isinstance(refusal, _ElsewhereError) else refusal) from None
     if plan.is_own:
-        planned = replace(runner, switch=replace(runner.switch, plan=plan))
         try:
-            anatomy, _ = _anatomy(planned, inputs)
-            if beside is not None and _is_unused(planned, inputs, anatomy):
-                return beside
-            with naming(runner, inputs):
-                return check_planned(planned, inputs, anatomy.places), anatomy
+            return _planned(runner, inputs, plan, beside)
         except UnsupportedModel as error:
             if beside is None:
                 raise (UnsupportedModel(plan.unless) if plan.unless else error) from None
     if beside is None:
         raise refusal
     return beside
+
+
+def _planned(
+    runner: Runner, inputs: dict[str, Tensor], plan: InterceptionPlan, beside: tuple[Runner, Anatomy] | None = None
+) -> tuple[Runner, Anatomy]:
+    """Test a plan; return the runner with it and its anatomy, or `beside` if its pooling is unused."""
+    planned = replace(runner, switch=replace(runner.switch, plan=plan))
+    anatomy, _ = _anatomy(planned, inputs)
+    if beside is not None and _is_unused(planned, inputs, anatomy):
+        return beside
+    with naming(runner, inputs):
+        return check_planned(planned, inputs, anatomy.places), anatomy
 
 
 def _is_unused(runner: Runner, inputs: Mapping[str, Tensor], anatomy: Anatomy) -> bool:
@@ -211,6 +231,10 @@ def _is_unused(runner: Runner, inputs: Mapping[str, Tensor], anatomy: Anatomy) -
 
 class _ElsewhereError(UnsupportedModel):
     """Raised if attention runs outside the interface."""
+
+
+class _ApartError(UnsupportedModel):
+    """Raised if a model's eager attention gives other numbers than its own."""
 
 
 def probe_inputs(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
@@ -262,7 +286,8 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     if isinstance(recorded.output, Tensor) and bool(recorded.output.isnan().any()):
         raise UnsupportedModel(f"{family} {why_nan(model)}")
     if not fidelity.ok:
-        raise UnsupportedModel(f"{family} {why_not_same(fidelity, recorded, twin, inputs, own)}")
+        why = why_not_same(fidelity, recorded, twin, inputs, own)
+        raise (_ApartError if why.startswith(APART) else UnsupportedModel)(f"{family} {why}")
     calls = recorded.calls
     count, target = (inputs[name].shape[1] if name in inputs else 0 for name in ("input_ids", "decoder_input_ids"))
     count = count or (inputs["inputs_embeds"].shape[1] if "inputs_embeds" in inputs else 0)

@@ -57,7 +57,7 @@ READS: dict[str, Callable[[], dict[str, Tensor]]] = {
     "inkling2": lambda: {"pixel_values": noise(16, 16, 16, 3), "image_grid_thw": _GRID},
     "inkling2_vision": lambda: {"pixel_values": noise(16, 16, 16, 3), "image_grid_thw": _GRID},
     "inkling_mm_model": lambda: {"pixel_values": noise(4, 2, 40, 40, 3)},
-    "inkling_vision": lambda: {"pixel_values": noise(4, 2, 40, 40, 3)},
+    "inkling_vision": lambda: {"pixel_values": noise(1, 2, 40, 40, 3)},
     "instructblipvideo": lambda: {"pixel_values": noise(1, 4, 3, 32, 32)},
     "kimi_k25": lambda: {"pixel_values": noise(16, 3, 8, 8), "image_grid_thw": _GRID},
     "kosmos-2": lambda: {"pixel_values": noise(1, 3, 32, 32),

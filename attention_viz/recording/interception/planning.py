@@ -80,7 +80,7 @@ def _proved(twin: Twin, inputs: Mapping[str, Tensor]) -> InterceptionPlan:
         with heard_by(Recorder()):
             return twin.run(inputs, OURS)
 
-    return prove(twin.model, run)
+    return replace(prove(twin.model, run), keeps_own=twin.plan.keeps_own)
 
 
 def _repeated(inputs: Mapping[str, Tensor], count: int) -> dict[str, Tensor]:

@@ -27,6 +27,8 @@ COPIES_DIFFER = (
     "can't be compared with a copy of itself: a hook or function of yours refers to the original modules; refer to "
     "them by name or by `layer_idx`"
 )
+# Begins the reason if a model's sdpa and eager attention differ, as with other masks.
+APART = "can't be compared exactly"
 # Why no two of its runs are equal.
 _AT_RANDOM = (
     "draws numbers at random in each run, so no two runs are equal; pass them as inputs, or turn them off there, such "
@@ -166,7 +168,7 @@ def why_not_same(
         return f"{why_copies_differ(twin, inputs)}. With our attention: {off}"
     if apart > fidelity.bound:
         return (
-            f"can't be compared exactly: with {'sdpa' if twin.is_eager else ' and '.join(names)} and eager attention, "
+            f"{APART}: with {'sdpa' if twin.is_eager else ' and '.join(names)} and eager attention, "
             f"its outputs differ by {apart:.0e}, allowed {fidelity.bound:.0e}. If its activations are rounded, such as "
             f"to int8, quantize only its weights. With our attention: {off}"
         )
