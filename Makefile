@@ -116,10 +116,12 @@ scans:
 	@$(setup) .venv requirements-dev.txt $(models)
 	@.venv/bin/python -m scripts.scans
 
+# Transformers would import torchvision whenever it starts, if it were installed: so not into .venv.
 families:
 	@$(setup) .venv requirements-dev.txt $(models)
-	@.venv/bin/python -m scripts.families $(ARGS); text=$$?; \
-	.venv/bin/python -m scripts.seen_families $(ARGS) && exit $$text
+	@.venv/bin/python -m pip install --quiet --no-deps --upgrade --target build/families -r requirements-families.txt
+	@PYTHONPATH=build/families .venv/bin/python -m scripts.families $(ARGS); text=$$?; \
+	PYTHONPATH=build/families .venv/bin/python -m scripts.seen_families $(ARGS) && exit $$text
 
 # Takes its time and some 8 GB: PyPI's torch for Linux includes CUDA. ARGS="python3.12 --quick" tries one, without tests.
 versions:

@@ -18,6 +18,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+import scripts.vision_ops  # noqa: F401 -- before transformers
+
+# isort: split
 import attention_viz as av
 from attention_viz.errors import AttentionVizError
 from attention_viz.models.model import AttentionModel

@@ -12,7 +12,7 @@ from transformers.modeling_utils import PreTrainedModel
 from transformers.models.auto import modeling_auto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from scripts.seen.changes import merged
+from scripts.seen.changes import TIMM, merged
 
 __all__ = ["VOCABULARY", "Family", "families", "part_of", "scaled", "small_changes", "tiny"]
 
@@ -83,6 +83,7 @@ _SHARING: dict[str, Any] = {
 }
 # What single families, or one of their classes, need besides.
 _ODD: dict[str, dict[str, Any]] = {
+    **TIMM,
     "bamba": {"attn_layer_indices": [1]},
     "blt": {
         "encoder_hash_byte_group_vocab": 100,

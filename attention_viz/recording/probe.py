@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 from torch import Tensor, nn
 
-from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.check import unpadded
 from attention_viz.inputs.device import device_of
@@ -17,14 +16,14 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
 from attention_viz.recording.interception.outside import FOLLOWED, outside_calls, parts_left_out, refusal_of
 from attention_viz.recording.interception.plan import InterceptionPlan
-from attention_viz.recording.interception.planning import check_planned, planned_by
-from attention_viz.recording.layout.slots import WORDS, Axes, SlotStreams, slot_streams
+from attention_viz.recording.interception.planning import check_planned, is_unused, planned_by
+from attention_viz.recording.layout.slots import WORDS, Axes, SlotStreams, UnmatchedWordsError, slot_streams
 from attention_viz.recording.layout.tiles import check_rows
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.recording.outputs.generation import why_no_words
 from attention_viz.recording.recorder import Call
-from attention_viz.recording.references.exact import APART, copies_differ, why_copies_differ, why_nan, why_not_same
+from attention_viz.recording.references.exact import ApartError, copies_differ, not_same, why_copies_differ, why_nan
 from attention_viz.recording.runner import Pass, Runner
 from attention_viz.recording.towers import (
     check_heads,
@@ -169,7 +168,7 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
     inputs = probe_inputs(runner, limit, example)
     try:
         return _probed(runner, inputs, limit)
-    except _ApartError as error:
+    except ApartError as error:
         kept = replace(runner, switch=replace(runner.switch, plan=InterceptionPlan(keeps_own=True)))
         if kept.twin().is_eager:
             raise
@@ -187,6 +186,8 @@ def _probed(runner: Runner, inputs: dict[str, Tensor], limit: int | None) -> tup
         if not softmaxes_beside:
             return runner, anatomy
         beside = runner, anatomy
+    except UnmatchedWordsError:
+        raise
     except UnsupportedModel as error:
         refusal = error
     try:
@@ -199,6 +200,8 @@ def _probed(runner: Runner, inputs: dict[str, Tensor], limit: int | None) -> tup
     if plan.is_own:
         try:
             return _planned(runner, inputs, plan, beside)
+        except UnmatchedWordsError:
+            raise
         except UnsupportedModel as error:
             if beside is None:
                 raise (UnsupportedModel(plan.unless) if plan.unless else error) from None
@@ -213,28 +216,14 @@ def _planned(
     """Test a plan; return the runner with it and its anatomy, or `beside` if its pooling is unused."""
     planned = replace(runner, switch=replace(runner.switch, plan=plan))
     anatomy, _ = _anatomy(planned, inputs)
-    if beside is not None and _is_unused(planned, inputs, anatomy):
+    if beside is not None and is_unused(planned, inputs, anatomy.places, anatomy.heads):
         return beside
     with naming(runner, inputs):
         return check_planned(planned, inputs, anatomy.places), anatomy
 
 
-def _is_unused(runner: Runner, inputs: Mapping[str, Tensor], anatomy: Anatomy) -> bool:
-    """Return whether a text's output doesn't depend on pooled images, as with SigLIP's tower in language models."""
-    pooling = [number for number, stream in enumerate(anatomy.streams) if stream == "pooling"]
-    if not pooling or "input_ids" not in inputs:
-        return False
-    heads = [(anatomy.numbers[number], head) for number in pooling for head in range(anatomy.heads[number])]
-    edits = [Ablate(layer, head, stream="pooling") for layer, head in heads]
-    return torch.equal(runner.record(inputs, edits, anatomy.places).output[:], runner.record(inputs).output[:])
-
-
 class _ElsewhereError(UnsupportedModel):
     """Raised if attention runs outside the interface."""
-
-
-class _ApartError(UnsupportedModel):
-    """Raised if a model's eager attention gives other numbers than its own."""
 
 
 def probe_inputs(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
@@ -286,8 +275,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     if isinstance(recorded.output, Tensor) and bool(recorded.output.isnan().any()):
         raise UnsupportedModel(f"{family} {why_nan(model)}")
     if not fidelity.ok:
-        why = why_not_same(fidelity, recorded, twin, inputs, own)
-        raise (_ApartError if why.startswith(APART) else UnsupportedModel)(f"{family} {why}")
+        raise not_same(family, fidelity, recorded, twin, inputs, own)
     calls = recorded.calls
     count, target = (inputs[name].shape[1] if name in inputs else 0 for name in ("input_ids", "decoder_input_ids"))
     count = count or (inputs["inputs_embeds"].shape[1] if "inputs_embeds" in inputs else 0)

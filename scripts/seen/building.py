@@ -49,7 +49,7 @@ _WITHOUT_TIMM: dict[str, Any] = {
 # Codebooks, by the names of their buffers.
 _CODES = ("embed", "embed_sum")
 # Those that no other backbone fits.
-_ONLY_WITH_TIMM = ("edgetam_vision_model",)
+_ONLY_WITH_TIMM = ("edgetam_vision_model", "omdet-turbo", "timm_backbone")
 
 
 def seen_families() -> Iterator[Family]:
@@ -74,9 +74,10 @@ def tiny_seen(family: Family, *, seed: int = 7) -> Iterator[PreTrainedModel]:
     """Yield a family's models to try, with the same weights every time: a tiny one, and the default."""
     model_class = getattr(importlib.import_module("transformers"), family.model_class)
     errors, made = list[Exception](), 0
-    for changes in _ways(model_class.config_class()):
+    config_class = CONFIG_MAPPING[family.name]  # one class may serve several families, such as TimmWrapperModel
+    for changes in _ways(config_class()):
         try:
-            config = model_class.config_class(**changes)
+            config = config_class(**changes)
             with torch.device("meta"):
                 size = sum(one.numel() for one in model_class(config).parameters())
             if size > _LARGEST:
@@ -97,7 +98,7 @@ def broken(family: Family) -> Exception | None:
     model_class = getattr(importlib.import_module("transformers"), family.model_class)
     try:
         with torch.device("meta"):
-            model_class(model_class.config_class())
+            model_class(CONFIG_MAPPING[family.name]())
     except Exception as error:  # whatever a family's own code says
         return error
     return None

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-__all__ = ["CHANGES", "merged"]
+__all__ = ["CHANGES", "TIMM", "merged"]
 
 
 def merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
@@ -28,10 +28,10 @@ _CLIP = {"spec_size": 64, "num_mel_bins": 16, "patch_embeds_hidden_size": 16, "d
          "num_attention_heads": [2, 4], "hidden_size": 32, "num_hidden_layers": 2, "enable_fusion": False}  # fmt: skip
 _SWIN = {"image_size": 32, "patch_size": 4, "embed_dim": 16, "hidden_size": 16, "depths": [1, 1], "num_heads": [2, 4],
          "window_size": 4, "num_attention_heads": [2, 4], "num_hidden_layers": 2}  # fmt: skip
-_SAM = {"image_size": 32, "patch_size": 8, "window_size": 2, "global_attn_indexes": [1], "output_channels": 32,
-        "num_pos_feats": 16, "hidden_size": 32}  # fmt: skip
 # By default its weights are so small that nothing of a picture comes through.
-_OCR = {"sam_config": {**_SAM, "downsample_channels": [16, 32], "initializer_range": 0.02}}
+_SAM = {"image_size": 32, "patch_size": 8, "window_size": 2, "global_attn_indexes": [1], "output_channels": 32,
+        "num_pos_feats": 16, "hidden_size": 32, "initializer_range": 0.02}  # fmt: skip
+_OCR = {"sam_config": {**_SAM, "downsample_channels": [16, 32]}}
 _MIMI = {"upsample_groups": 32, "vector_quantization_hidden_dimension": 16, "codebook_dim": 16, "num_filters": 4,
          "num_quantizers": 4, "codebook_size": 32}  # fmt: skip
 _VISION = {"hidden_size": 128}
@@ -54,8 +54,41 @@ _LCNET = {"out_features": ["stage1", "stage2", "stage3", "stage4"], "stem_channe
                             [[3, 32, 32, 2, False]]]}  # fmt: skip
 _VIBE = {"num_filters": 4, "downsampling_ratios": [2, 2], "depths": [1, 1, 1], "hidden_size": 8}
 
+# Towers of the package timm.
+_VIT = {"architecture": "vit_pe_core_large_patch14_336",
+        "model_args": {"embed_dim": 32, "depth": 2, "num_heads": 4, "attn_pool_num_heads": 4, "img_size": 32,
+                       "patch_size": 8, "ref_feat_shape": [4, 4]}}  # fmt: skip
+_VIDEO = {"vision_config": {**_VIT, "num_classes": 16}}
+_REPVIT = {"architecture": "repvit_m1", "num_classes": 2,
+           "model_args": {"in_chans": 3, "features_only": True, "out_indices": [0, 1, 2, 3]}}  # fmt: skip
+_MOBILENET = {"model_args": {"channel_multiplier": 0.125}, "hidden_size": 2048}
+TIMM: dict[str, dict[str, Any]] = {
+    "edgetam": {"vision_config": {"backbone_config": _REPVIT, "fpn_hidden_size": 32,
+                                  "backbone_feature_sizes": [[16, 16], [8, 8], [4, 4]]},
+                "prompt_encoder_config": {"image_size": 64, "patch_size": 16}},
+    "edgetam_vision_model": {"backbone_config": _REPVIT},
+    "fast_vlm": {"vision_config": {"architecture": "fastvit_mci3", "hidden_size": 128,
+                                   "model_args": {"inference_mode": True, "layers": [1, 1, 1, 1, 1],
+                                                  "embed_dims": [16, 16, 16, 32, 64]}}},
+    "gemma3n": {"vision_config": _MOBILENET},
+    "gemma3n_vision": _MOBILENET,
+    "omdet-turbo": {"image_size": 64, "text_projection_in_dim": 48, "text_projection_out_dim": 48,
+                    "class_embed_dim": 48, "text_config": {"hidden_size": 48}, "decoder_hidden_dim": 32,
+                    "vision_features_channels": [32, 32, 32],
+                    "backbone_config": {"model_type": "timm_backbone", "backbone": "swin_tiny_patch4_window7_224",
+                                        "out_indices": [1, 2, 3], "img_size": 64, "always_partition": True}},
+    "pe_audio_video": {"audio_video_config": {"video_config": _VIDEO}},
+    "pe_audio_video_encoder": {"video_config": _VIDEO},
+    "pe_video": {"video_config": _VIDEO},
+    "pe_video_encoder": _VIDEO,
+    "perception_lm": {"image_token_id": 3, "video_token_id": 4,
+                      "vision_config": {**_VIT, "model_args": {**_VIT["model_args"], "global_pool": ""}}},
+    "timm_backbone": {"backbone": "resnet18"},
+}  # fmt: skip
+
 # What is said in a family's configuration instead of what all get.
 CHANGES: dict[str, dict[str, Any]] = {
+    **TIMM,
     "sam2": {
         "vision_config": {"backbone_config": {"hidden_size": 96}, "fpn_hidden_size": 32,
                                "backbone_feature_sizes": [[16, 16], [8, 8], [4, 4]]},

@@ -6,6 +6,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.edits.kinds.masks import Block
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.kernel import BOUNDS
@@ -99,6 +100,17 @@ def _padded(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         found["pixel_mask"] = found["pixel_mask"].clone()
         found["pixel_mask"][:, found["pixel_mask"].shape[1] // 2 :] = 0
     return found
+
+
+def is_unused(
+    runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]], heads: Sequence[int]
+) -> bool:
+    """Return whether a text's output doesn't depend on pooled images, as with SigLIP's tower in language models."""
+    pooling = [(layer, count) for (stream, layer), count in zip(places, heads, strict=True) if stream == "pooling"]
+    if not pooling or "input_ids" not in inputs:
+        return False
+    edits = [Ablate(layer, head, stream="pooling") for layer, count in pooling for head in range(count)]
+    return torch.equal(runner.record(inputs, edits, places).output[:], runner.record(inputs).output[:])
 
 
 def check_planned(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> Runner:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.kernel import BOUNDS
 from attention_viz.recording.call_chunks import CallPart
 from attention_viz.recording.copied import copied
@@ -27,8 +28,7 @@ COPIES_DIFFER = (
     "can't be compared with a copy of itself: a hook or function of yours refers to the original modules; refer to "
     "them by name or by `layer_idx`"
 )
-# Begins the reason if a model's sdpa and eager attention differ, as with other masks.
-APART = "can't be compared exactly"
+_APART = "can't be compared exactly"
 # Why no two of its runs are equal.
 _AT_RANDOM = (
     "draws numbers at random in each run, so no two runs are equal; pass them as inputs, or turn them off there, such "
@@ -145,6 +145,23 @@ def why_nan(model: nn.Module) -> str:
     return f"gives NaN though its weights are all finite, because it overflows in {small}; convert the model to {wider}"
 
 
+class ApartError(UnsupportedModel):
+    """Raised if a model's eager attention gives other numbers than its own, as with other masks."""
+
+
+def not_same(
+    family: str,
+    fidelity: Fidelity,
+    recorded: Pass,
+    twin: Twin,
+    inputs: Mapping[str, Tensor],
+    own: Tensor | None = None,
+) -> UnsupportedModel:
+    """Return the refusal of a model whose numbers differ; see `why_not_same`."""
+    why = why_not_same(fidelity, recorded, twin, inputs, own)
+    return (ApartError if why.startswith(_APART) else UnsupportedModel)(f"{family} {why}")
+
+
 def why_not_same(
     fidelity: Fidelity, recorded: Pass, twin: Twin, inputs: Mapping[str, Tensor], own: Tensor | None = None
 ) -> str:
@@ -168,7 +185,7 @@ def why_not_same(
         return f"{why_copies_differ(twin, inputs)}. With our attention: {off}"
     if apart > fidelity.bound:
         return (
-            f"{APART}: with {'sdpa' if twin.is_eager else ' and '.join(names)} and eager attention, "
+            f"{_APART}: with {'sdpa' if twin.is_eager else ' and '.join(names)} and eager attention, "
             f"its outputs differ by {apart:.0e}, allowed {fidelity.bound:.0e}. If its activations are rounded, such as "
             f"to int8, quantize only its weights. With our attention: {off}"
         )
