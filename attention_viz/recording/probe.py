@@ -4,23 +4,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.check import unpadded
-from attention_viz.inputs.device import device_of
-from attention_viz.inputs.text import vocabulary
 from attention_viz.operation.positional import bias_kind
 from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
 from attention_viz.recording.interception.outside import FOLLOWED, outside_calls, parts_left_out, refusal_of
 from attention_viz.recording.interception.plan import InterceptionPlan
 from attention_viz.recording.interception.planning import check_planned, is_unused, planned_by
-from attention_viz.recording.layout.slots import WORDS, Axes, SlotStreams, UnmatchedWordsError, slot_streams
+from attention_viz.recording.layout.axes import TEXT, Axes, Axis
+from attention_viz.recording.layout.probed_inputs import probe_inputs
+from attention_viz.recording.layout.slots import WORDS, SlotStreams, UnmatchedWordsError, slot_streams
 from attention_viz.recording.layout.tiles import check_rows
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
-from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
+from attention_viz.recording.outputs.breaking import SEEN, family_of, naming, steady_refusal
 from attention_viz.recording.outputs.generation import why_no_words
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.references.exact import ApartError, copies_differ, not_same, why_copies_differ, why_nan
@@ -44,10 +43,8 @@ from attention_viz.trace.once import once
 from attention_viz.trace.trace import STREAMS, Provenance
 
 if TYPE_CHECKING:
-    from transformers.modeling_utils import PreTrainedModel
+    pass
 
-# Of an encoder–decoder's two texts: by their lengths its kinds of attention are told apart.
-_TOKENS, _TARGET = 11, 7
 _T = TypeVar("_T")
 
 
@@ -159,13 +156,19 @@ class Anatomy:
         return tuple(number for number, one in enumerate(self.streams) if one == stream)
 
 
-def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None = None) -> tuple[Runner, Anatomy]:
+def probe(
+    runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None = None, least: int = 0
+) -> tuple[Runner, Anatomy]:
     """Compare a small run with our attention and the model's own, and describe the model.
 
     It uses transformers' attention interface, or else the model's own operations. If the model's eager attention
-    differs, such as by masks, it follows torch's attention function instead. `example` is input other than text.
+    differs, such as by masks, it follows torch's attention function instead.
+
+    Args:
+        example: input other than text; see `Reader.example`.
+        least: how many tokens the model needs.
     """
-    inputs = probe_inputs(runner, limit, example)
+    inputs = probe_inputs(runner, limit, example, least)
     try:
         return _probed(runner, inputs, limit)
     except ApartError as error:
@@ -196,7 +199,7 @@ def _probed(runner: Runner, inputs: dict[str, Tensor], limit: int | None) -> tup
     except UnsupportedModel as error:
         if beside is not None:
             return beside
-        raise (error if isinstance(refusal, _ElsewhereError) else refusal) from None
+        raise steady_refusal(runner, inputs, error if isinstance(refusal, _ElsewhereError) else refusal) from None
     if plan.is_own:
         try:
             return _planned(runner, inputs, plan, beside)
@@ -224,28 +227,6 @@ def _planned(
 
 class _ElsewhereError(UnsupportedModel):
     """Raised if attention runs outside the interface."""
-
-
-def probe_inputs(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
-    """Return the probe's inputs: the example, or a few tokens."""
-    return _read(runner, limit) if example is None else _shown(runner, example)
-
-
-def _read(runner: Runner, limit: int | None) -> dict[str, Tensor]:
-    ids = probe_ids(runner.model, limit)
-    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    if runner.answers:
-        target = ids[:, -min(_TARGET, ids.shape[1] - 1) :]
-        inputs |= {"decoder_input_ids": target, "decoder_attention_mask": torch.ones_like(target)}
-    return runner.inputs(inputs)
-
-
-def _shown(runner: Runner, example: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the example, with a few ids for a decoder."""
-    inputs = runner.inputs(example)
-    if runner.answers and "decoder_input_ids" not in inputs:
-        inputs["decoder_input_ids"] = probe_ids(runner.model, _TARGET).to(device_of(runner.model))
-    return inputs
 
 
 def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
@@ -283,7 +264,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     if SEEN & {*inputs}:
         # An image's positions may come before the words, in the output, too.
         count = max(count, calls[-1].attention.shape[-2]) if count else 0
-    count += max((one.queries.slots for stream, one in axes.items() if stream not in SLOT_STREAMS), default=0)
+    count += max((one.queries.before for stream, one in axes.items() if stream not in SLOT_STREAMS), default=0)
     anatomy = Anatomy(
         streams,
         tuple(call.module for call in calls),
@@ -317,9 +298,11 @@ def _streams(
         return streams_by_tower(runner.model, calls, inputs, slots.names), slots.axes
     if not calls:
         return (), {}
+    sparse = {site.reads: site.axes for site in runner.switch.plan.sparse if site.axes is not None}
     if runner.answers:
-        return _pair(family, calls, *lengths), {}
-    slots = _slots(runner, inputs, recorded)
+        return _pair(family, calls, lengths, sparse)
+    own = sparse.get("input_ids")
+    slots = _slots(runner, inputs, recorded) if own is None else SlotStreams(("",) * len(calls), {WORDS: own})
     return _alone(family, calls, lengths[0], slots)
 
 
@@ -336,22 +319,13 @@ def _slots(runner: Runner, inputs: Mapping[str, Tensor], recorded: Pass) -> Slot
     return slot_streams(runner, inputs, recorded, paths)
 
 
-def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
-    """Return a row of ids from all over the vocabulary, distinct if possible."""
-    size, count = vocabulary(model), min(_TOKENS, limit or _TOKENS)
-    if size < 1:
-        raise UnsupportedModel(f"{family_of(model)} has no vocabulary; use a model that reads text")
-    step = max(size // count, 1)
-    return ((step // 2 + step * torch.arange(count)) % size)[None]
-
-
 def _alone(
     family: str, calls: Sequence[Call], count: int, slots: SlotStreams
 ) -> tuple[tuple[str, ...], Mapping[str, Axes]]:
     """Return "decoder" for all calls between words if none attends ahead, else "encoder"; and the streams of slots."""
     words = [call for call, name in zip(calls, slots.names, strict=True) if name in ("", WORDS)]
     added = slots.axes.get(WORDS)
-    rows, columns = (0, 0) if added is None else (added.queries.slots, added.keys.slots)
+    rows, columns = (0, 0) if added is None else (added.queries.slots_of(count), added.keys.slots_of(count))
     for call in words:
         _check_shape(family, call, ((count + rows, count + columns),))
     closed = [looks_back(call) for call in words]
@@ -362,9 +336,19 @@ def _alone(
     return tuple(own if name in ("", WORDS) else name for name in slots.names), axes
 
 
-def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[str, ...]:
-    """Return an encoder–decoder's streams, by the lengths of queries and keys."""
-    kinds = {(count, count): "encoder", (target, target): "decoder", (target, count): "cross"}
+def _pair(
+    family: str, calls: Sequence[Call], lengths: tuple[int, int], sparse: Mapping[str, Axes]
+) -> tuple[tuple[str, ...], Mapping[str, Axes]]:
+    """Return an encoder–decoder's streams, by the lengths of queries and keys, and the axes of those with slots."""
+    count, target = lengths
+    none = Axes(Axis(rest=TEXT), Axis(rest=TEXT))
+    reading, writing = sparse.get("input_ids", none), sparse.get("decoder_input_ids", none)
+    axes = {"encoder": reading, "decoder": writing, "cross": Axes(writing.queries, none.keys)}
+    kinds = {
+        axes["encoder"].sizes(count, count): "encoder",
+        axes["decoder"].sizes(target, target): "decoder",
+        axes["cross"].sizes(target, count): "cross",
+    }
     for call in calls:
         _check_shape(family, call, tuple(kinds))
     streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
@@ -376,7 +360,7 @@ def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[
         )
     if not all(looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
         raise UnsupportedModel(f"the decoder of {family} attends ahead; use a causal decoder")
-    return streams
+    return streams, {stream: one for stream, one in axes.items() if one != none}
 
 
 def _check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> None:

@@ -118,17 +118,20 @@ def check_turns(parted: Sequence[nn.Module]) -> None:
 
 
 def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
-    """Refuse head counts that neither the configuration nor the module has, such as windows."""
+    """Refuse head counts that the configuration doesn't have, such as windows."""
     known = _head_counts(model.config.to_dict())
-    found = ((call, call.attention.shape[0]) for call in calls)
-    strange = next(
-        (call for call, heads in found if known and heads not in known | _head_counts(vars(call.module))), None
-    )
+    strange = next((call for call in calls if known and call.attention.shape[0] not in known | _own_heads(call)), None)
     if strange is not None:
         raise UnsupportedModel(
             f"{type(strange.module).__name__} attends in {strange.attention.shape[0]} parts, but its configuration has "
-            f"{', '.join(map(str, sorted(known)))} heads, so it uses windows; use a model whose heads each see all"
+            f"{', '.join(map(str, sorted(known)))} heads, so the parts may be windows or several images; use a model "
+            "whose heads each see all"
         )
+
+
+def _own_heads(call: Call) -> set[int]:
+    """Return the head count that torch's own module has."""
+    return {call.module.num_heads} if isinstance(call.module, nn.MultiheadAttention) else set()
 
 
 def _head_counts(metadata: Mapping[str, Any]) -> frozenset[int]:

@@ -1,5 +1,6 @@
 """Makes and tests the plan for a model with attention in its own code."""
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.edits.kinds.masks import Block
-from attention_viz.errors import UnsupportedModel
+from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.operation.kernel import BOUNDS
 from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.copied import copied
@@ -36,7 +37,8 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None =
         # A twin shares its numbers with the model, so those of another precision are a copy's.
         twin = replace(twin, model=copied(twin.model, {}).float())
 
-    longer = _repeated(inputs, min(_LONG, limit or _LONG))
+    length = max((one.shape[1] for one in inputs.values() if one.ndim == 2), default=0)
+    longer = _longest(twin, inputs, max(length, min(_LONG, limit or _LONG)))
     plan, refusal = NO_PLAN, None
     # First, since what takes all memory here is raised, and not tried again.
     try:
@@ -51,7 +53,7 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None =
         dense = twin
         try:
             with sparse.naming():
-                sites = sparse.sites(twin, longer)
+                sites = sparse.sites(twin, longer, (inputs, _padded(inputs)))
                 twin = replace(twin, plan=InterceptionPlan(sparse=sites))
                 plan = replace(_proved(twin, inputs), sparse=sites)
                 check_rest(twin, inputs)
@@ -82,6 +84,17 @@ def _proved(twin: Twin, inputs: Mapping[str, Tensor]) -> InterceptionPlan:
             return twin.run(inputs, OURS)
 
     return replace(prove(twin.model, run), keeps_own=twin.plan.keeps_own)
+
+
+def _longest(twin: Twin, inputs: Mapping[str, Tensor], count: int) -> Mapping[str, Tensor]:
+    """Return the inputs repeated to a number of tokens, or to half of it and so on, until the model runs them."""
+    while count > max(one.shape[1] for one in inputs.values() if one.ndim > 1):
+        longer = _repeated(inputs, count)
+        with contextlib.suppress(Exception):  # a decoder may have places for fewer tokens than an encoder
+            _ = twin.run(longer, "eager")
+            return longer
+        count //= 2
+    return inputs
 
 
 def _repeated(inputs: Mapping[str, Tensor], count: int) -> dict[str, Tensor]:
@@ -157,8 +170,15 @@ def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: S
 
     batch = Batch(places=places, rows=len(rows), compute_rows=keep_weights)
     settings = {"use_cache": False} if "use_cache" in runner.named else {}
-    with runner.hearing(batch):
-        outputs = outputs_of(runner.model(**together, **settings))
+    try:
+        with runner.hearing(batch):
+            outputs = outputs_of(runner.model(**together, **settings))
+    except AttentionVizError:
+        raise
+    except Exception:
+        if runner.run_own(together) is None:
+            return  # its own code takes no batch, so that none is ever run
+        raise
     for row, one in enumerate(alone):
         found.add(_alone(outputs, row, one.output[:]), one.output[:])
         for weights, call in zip(heard, one.calls, strict=True):

@@ -16,7 +16,7 @@ from attention_viz.inputs.labelling import tokens_of_ids
 from attention_viz.inputs.media.beside import IDS, BesideReader, mark_of, marks_in
 from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReader, Reader, SoundReader
 from attention_viz.recording.batches.batch import Intervention, call_of
-from attention_viz.recording.layout.origins import SEEN
+from attention_viz.recording.layout.axes import SEEN
 from attention_viz.recording.layout.placeholders import MeasuredPlaceholders, Placeholders
 from attention_viz.recording.layout.positions import FrameLine, Grid, frames, moved, numbered, patches
 from attention_viz.recording.layout.tiles import in_tiles, tile_names
@@ -51,7 +51,7 @@ class LaidOut:
         given = reader.example()
         inputs = runner.inputs(given.tensors)
         if runner.answers and "decoder_input_ids" not in inputs:
-            from attention_viz.recording.probe import probe_ids
+            from attention_viz.recording.layout.probed_inputs import probe_ids
 
             inputs["decoder_input_ids"] = probe_ids(runner.model, 2).to(device_of(runner.model))
         first = call_of(runner, inputs, 0)
