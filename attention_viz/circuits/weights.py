@@ -16,7 +16,7 @@ from attention_viz.operation.attention import without_autocast
 from attention_viz.protocol.needing import need_trained
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.hooks import HOOKS
-from attention_viz.recording.probe import probe_ids
+from attention_viz.recording.layout.probed_inputs import probe_ids
 from attention_viz.trace.trace import Provenance
 from attention_viz.trace.trace_data import behind
 

@@ -97,16 +97,17 @@ class Switch:
     @contextlib.contextmanager
     def ours(self) -> Generator[None]:
         """Run with our attention and in evaluation mode."""
+        configs = () if self.plan.keeps_own else self.configs
         with _LOCK:
             training = [*(module for module in self.modules if module.training), *_EVALUATION.lent(self.modules)]
             _EVALUATION.take(training)
-            _OURS.take(self.configs)
+            _OURS.take(configs)
         try:
             with self.plan.listening(self.modules[0]):
                 yield
         finally:
             with _LOCK:
-                _OURS.give_back(self.configs)
+                _OURS.give_back(configs)
                 _EVALUATION.give_back(training)
 
     @contextlib.contextmanager

@@ -15,17 +15,26 @@ from attention_viz.inputs.text import vocabulary
 from attention_viz.operation.positional import bias_kind
 from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
-from attention_viz.recording.interception.outside import FOLLOWED, outside_calls, parts_left_out, refusal_of
-from attention_viz.recording.interception.planning import check_planned, planned_by
+from attention_viz.recording.interception.outside import (
+    FOLLOWED,
+    ElsewhereError,
+    outside_calls,
+    parts_left_out,
+    refusal_of,
+)
+from attention_viz.recording.interception.plan import InterceptionPlan
+from attention_viz.recording.interception.planning import check_planned, is_unused, planned_by
 from attention_viz.recording.layout.axes import Axes
+from attention_viz.recording.layout.probed_inputs import probe_inputs
 from attention_viz.recording.layout.slots import UnmatchedWordsError
 from attention_viz.recording.layout.spans import span_streams
-from attention_viz.recording.layout.streams import ElsewhereError, streams_of
+from attention_viz.recording.layout.streams import streams_of
 from attention_viz.recording.layout.tiles import settle_rows
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
-from attention_viz.recording.outputs.breaking import SEEN, family_of, naming, or_random
+from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.recording.outputs.generation import why_no_words
-from attention_viz.recording.references.exact import COPIES_DIFFER, copies_differ, why_nan, why_not_same
+from attention_viz.recording.outputs.varying import naming_draws
+from attention_viz.recording.references.exact import ApartError, copies_differ, not_same, why_copies_differ, why_nan
 from attention_viz.recording.runner import Runner
 from attention_viz.recording.towers import (
     layer_numbers,
@@ -168,13 +177,29 @@ def probe(
 ) -> tuple[Runner, Anatomy]:
     """Compare a small run with our attention and the model's own, and describe the model.
 
-    It uses transformers' attention interface, or else the model's own operations.
+    It uses transformers' attention interface, or else the model's own operations. If the model's eager attention
+    differs, such as by masks, it follows torch's attention function instead.
 
     Args:
         example: input other than text; see `Reader.example`.
         least: how many tokens the model needs.
     """
     inputs = probe_inputs(runner, limit, example, least)
+    with naming_draws(runner, inputs):
+        try:
+            return _probed(runner, inputs, limit)
+        except ApartError as error:
+            kept = replace(runner, switch=replace(runner.switch, plan=InterceptionPlan(keeps_own=True)))
+            if kept.twin().is_eager:
+                raise
+            try:
+                return _planned(kept, inputs, planned_by(kept, inputs, limit))
+            except UnsupportedModel:
+                raise error from None
+
+
+def _probed(runner: Runner, inputs: dict[str, Tensor], limit: int | None) -> tuple[Runner, Anatomy]:
+    """Probe a model whose interface calls our function."""
     beside, refusal = None, UnsupportedModel()
     try:
         anatomy, softmaxes_beside = _anatomy(runner, inputs)
@@ -191,15 +216,11 @@ def probe(
     except UnsupportedModel as error:
         if beside is not None:
             return beside
-        raise or_random(runner, inputs, error if isinstance(refusal, ElsewhereError) else refusal) from None
+        why = error if isinstance(refusal, ElsewhereError) else refusal
+        raise why from why.__cause__
     if plan.is_own:
-        planned = replace(runner, switch=replace(runner.switch, plan=plan))
         try:
-            anatomy, _ = _anatomy(planned, inputs)
-            if beside is not None and _is_unused(planned, inputs, anatomy):
-                return beside
-            with naming(runner, inputs):
-                return check_planned(planned, inputs, anatomy.places), anatomy
+            return _planned(runner, inputs, plan, beside)
         except UnmatchedWordsError:
             raise
         except UnsupportedModel as error:
@@ -210,38 +231,16 @@ def probe(
     return beside
 
 
-def _is_unused(runner: Runner, inputs: Mapping[str, Tensor], anatomy: Anatomy) -> bool:
-    """Return whether a text's output doesn't depend on pooled images, as with SigLIP's tower in language models."""
-    pooling = [number for number, stream in enumerate(anatomy.streams) if stream == "pooling"]
-    if not pooling or "input_ids" not in inputs:
-        return False
-    heads = [(anatomy.numbers[number], head) for number in pooling for head in range(anatomy.heads[number])]
-    edits = [Ablate(layer, head, stream="pooling") for layer, head in heads]
-    return torch.equal(runner.record(inputs, edits, anatomy.places).output[:], runner.record(inputs).output[:])
-
-
-def probe_inputs(
-    runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None, least: int = 0
-) -> dict[str, Tensor]:
-    """Return the probe's inputs: the example, or a few tokens, at least `least`."""
-    return _read(runner, limit, least) if example is None else _shown(runner, example)
-
-
-def _read(runner: Runner, limit: int | None, least: int) -> dict[str, Tensor]:
-    ids = probe_ids(runner.model, limit, least)
-    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    if runner.answers:
-        target = ids[:, -min(_TARGET, ids.shape[1] - 1) :]
-        inputs |= {"decoder_input_ids": target, "decoder_attention_mask": torch.ones_like(target)}
-    return runner.inputs(inputs)
-
-
-def _shown(runner: Runner, example: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the example, with a few ids for a decoder."""
-    inputs = runner.inputs(example)
-    if runner.answers and "decoder_input_ids" not in inputs:
-        inputs["decoder_input_ids"] = probe_ids(runner.model, _TARGET).to(device_of(runner.model))
-    return inputs
+def _planned(
+    runner: Runner, inputs: dict[str, Tensor], plan: InterceptionPlan, beside: tuple[Runner, Anatomy] | None = None
+) -> tuple[Runner, Anatomy]:
+    """Test a plan; return the runner with it and its anatomy, or `beside` if its pooling is unused."""
+    planned = replace(runner, switch=replace(runner.switch, plan=plan))
+    anatomy, _ = _anatomy(planned, inputs)
+    if beside is not None and is_unused(planned, inputs, anatomy.places, anatomy.heads):
+        return beside
+    with naming(runner, inputs):
+        return check_planned(planned, inputs, anatomy.places), anatomy
 
 
 def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
@@ -257,7 +256,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     if not recorded.calls and not recorded.mixers:
         if why := why_silent(model):
             raise UnsupportedModel(f"can't record {family}: {why}")
-        raise ElsewhereError(refusal_of(family, outside))
+        raise ElsewhereError(refusal_of(model, family, outside))
     if not recorded.calls:
         with naming(runner, inputs):
             check_all_heard(family, model, recorded.mixing, lambda: runner.run_own(inputs))
@@ -269,11 +268,11 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         except UnsupportedModel as error:
             if not copies_differ(twin, inputs, own):
                 raise
-            raise UnsupportedModel(f"it {COPIES_DIFFER}: {error}") from error
+            raise UnsupportedModel(f"it {why_copies_differ(twin, inputs)}: {error}") from error
     if isinstance(recorded.output, Tensor) and bool(recorded.output.isnan().any()):
         raise UnsupportedModel(f"{family} {why_nan(model)}")
     if not fidelity.ok:
-        raise UnsupportedModel(f"{family} {why_not_same(fidelity, recorded, twin, inputs, own)}")
+        raise not_same(family, fidelity, recorded, twin, inputs, own)
     calls = recorded.calls
     count, target = (inputs[name].shape[1] if name in inputs else 0 for name in ("input_ids", "decoder_input_ids"))
     count = count or (inputs["inputs_embeds"].shape[1] if "inputs_embeds" in inputs else 0)
@@ -303,13 +302,3 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         has_canvas=runner.answers and set(map(stream_kind, streams)) == {"encoder", "cross"} and not SEEN & {*inputs},
     )
     return anatomy, any(one.by in FOLLOWED for one in outside)
-
-
-def probe_ids(model: "PreTrainedModel", limit: int | None, least: int = 0) -> Tensor:
-    """Return a row of ids from all over the vocabulary, distinct if possible."""
-    wanted = max(_TOKENS, least)
-    size, count = vocabulary(model), min(wanted, limit or wanted)
-    if size < 1:
-        raise UnsupportedModel(f"{family_of(model)} has no vocabulary; use a model that reads text")
-    step = max(size // count, 1)
-    return ((step // 2 + step * torch.arange(count)) % size)[None]

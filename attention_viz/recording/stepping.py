@@ -21,7 +21,8 @@ from attention_viz.operation.kernel import BOUNDS
 from attention_viz.operation.terms import Term, map_terms, same_terms
 from attention_viz.recording.differences import Difference, Real
 from attention_viz.recording.fidelity import compare
-from attention_viz.recording.probe import Anatomy, probe_ids
+from attention_viz.recording.layout.probed_inputs import probe_ids
+from attention_viz.recording.probe import Anatomy
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.references.eager_weights import EagerWeights, prefix
 from attention_viz.recording.references.own_output import builtin, run_itself

@@ -178,7 +178,8 @@ class Twin:
     def turned(self, implementation: str | None) -> Generator[None]:
         """Set all configurations' attention implementation; None for their own."""
         for config in configurations(self.model):
-            own = self.own.get(id(config), "eager") if implementation is None else implementation
+            keeps = implementation is None or self.plan.keeps_own
+            own = self.own.get(id(config), "eager") if keeps else implementation
             setattr(config, IMPLEMENTATION, own)
         with self.plan.listening(self.model) if implementation == OURS else contextlib.nullcontext():
             yield

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 import attention_viz as av
+from attention_viz.inputs.media.beside import mark_of, marks_in
 from attention_viz.recording import interface
 from scripts.seen.building import tiny_seen
 from scripts.seen.reading import example_of
@@ -115,3 +116,11 @@ def test_a_text_attends_to_an_image() -> None:
     assert trace.key_tokens("cross") == trace.key_tokens("picture")
     assert trace.query_tokens("cross") == trace.query_tokens("decoder")
     assert_same(trace, returned(model, inputs, "attentions"))
+
+
+def test_a_placeholder_may_be_named_in_the_configuration_of_a_part() -> None:
+    model = next(iter(tiny_seen(Family("colpali", "ColPaliForRetrieval"))))
+    mark = model.config.vlm_config.image_token_index
+    assert not hasattr(model.config, "image_token_index")
+    assert mark_of(model) == mark and mark_of(model, "audio") is None
+    assert marks_in(model, torch.tensor([[mark, 11, mark]])) == [0, 2]

@@ -166,9 +166,17 @@ def takes_both(model: "PreTrainedModel") -> bool:
 
 
 def mark_of(model: "PreTrainedModel", kind: str = "image") -> int | None:
-    """Return the id of the placeholder that a part of an image, video or audio replaces; None if the model has none."""
-    found = (getattr(model.config, f"{kind}_token_{ending}", None) for ending in ("id", "index"))
-    return next((one for one in found if isinstance(one, int)), None)
+    """Return the id of the placeholder that a part of an image, video or audio replaces; None if the model has none.
+
+    ColPali names it in the configuration of a part.
+    """
+    configs: list[Any] = [model.config]
+    for config in configs:
+        found = (getattr(config, f"{kind}_token_{ending}", None) for ending in ("id", "index"))
+        if (mark := next((one for one in found if isinstance(one, int)), None)) is not None:
+            return mark
+        configs += [getattr(config, name, None) for name in getattr(config, "sub_configs", ())]
+    return None
 
 
 def marks_in(model: "PreTrainedModel", ids: Tensor) -> list[int]:

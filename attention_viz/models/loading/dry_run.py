@@ -20,7 +20,7 @@ from attention_viz.inputs.media.readers import Reader
 from attention_viz.inputs.text import token_limit
 from attention_viz.models.loading.reading import may_read_both, own_reader, reader_of_both
 from attention_viz.recording.implementation import IMPLEMENTATION
-from attention_viz.recording.probe import probe_inputs
+from attention_viz.recording.layout.probed_inputs import probe_inputs
 from attention_viz.recording.runner import Runner
 from attention_viz.sources.bounded.counting import Bounds, Counting, TooMuch
 from attention_viz.sources.bounded.framing import Message

@@ -13,7 +13,6 @@ from torch import Tensor
 from attention_viz.edits.edit import Edit
 from attention_viz.recording.interception.following import FollowedCall, Following, Product
 from attention_viz.recording.interception.plan import (
-    NO_PLAN,
     Calls,
     CallSite,
     InterceptionPlan,
@@ -144,7 +143,8 @@ def named_parts(
 def _runs_of(
     runner: Runner, inputs: Mapping[str, Tensor], edits: Sequence[Edit], places: Sequence[tuple[str, int]]
 ) -> _Runs:
-    return _Runs(replace(runner.twin(), plan=NO_PLAN), runner.switch.plan, inputs, edits, places)
+    plan = runner.switch.plan
+    return _Runs(replace(runner.twin(), plan=InterceptionPlan(keeps_own=plan.keeps_own)), plan, inputs, edits, places)
 
 
 def _with_parts(plan: InterceptionPlan, first: _BiasRun) -> dict[int, CallSite]:

@@ -45,10 +45,14 @@ def written_out(
         raise UnsupportedModel("it drops weights at random; use evaluation mode")
     if enable_gqa:
         key, value = (one.repeat_interleave(query.shape[-3] // one.shape[-3], -3) for one in (key, value))
+    # Copies, since the product of a parameter and something else is taken for a projection.
+    query, key = query.clone(), key.clone()
     logits = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scale is None else scale)
     if is_causal:
         attn_mask = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).tril()
     if attn_mask is not None:
         blocked = attn_mask.dtype == torch.bool
         logits = logits.masked_fill(~attn_mask, -torch.inf) if blocked else logits + attn_mask
-    return torch.softmax(logits, dim=-1) @ value
+    # Torch's kernel gives 0 for a query that no key is open to.
+    closed = (logits == -torch.inf).all(dim=-1, keepdim=True)
+    return torch.softmax(logits, dim=-1).masked_fill(closed, 0) @ value

@@ -53,11 +53,13 @@ class InterceptionPlan:
     Attributes:
         sparse: its modules with sparse attention; see `attention_viz.recording.sparse`.
         unless: why the model is refused unless its other keys are latents; "" for one without others.
+        keeps_own: whether transformers' interface keeps the model's own function, which calls torch's.
     """
 
     sites: tuple[CallSite, ...] = ()
     sparse: tuple[SparseSite, ...] = ()
     unless: str = ""
+    keeps_own: bool = False
 
     @property
     def is_own(self) -> bool:

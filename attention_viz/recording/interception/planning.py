@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.edits.kinds.masks import Block
 from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.operation.kernel import BOUNDS
@@ -84,7 +85,8 @@ def _proved(twin: Twin, inputs: Mapping[str, Tensor]) -> InterceptionPlan:
         with heard_by(Recorder()):
             return twin.run(inputs, OURS)
 
-    return prove(twin.model, run, in_rows=bool(SEEN & {*inputs}))
+    proved = prove(twin.model, run, in_rows=bool(SEEN & {*inputs}))
+    return replace(proved, keeps_own=twin.plan.keeps_own)
 
 
 def _longest(twin: Twin, inputs: Mapping[str, Tensor], count: int) -> Mapping[str, Tensor]:
@@ -114,6 +116,17 @@ def _padded(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         found["pixel_mask"] = found["pixel_mask"].clone()
         found["pixel_mask"][:, found["pixel_mask"].shape[1] // 2 :] = 0
     return found
+
+
+def is_unused(
+    runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]], heads: Sequence[int]
+) -> bool:
+    """Return whether a text's output doesn't depend on pooled images, as with SigLIP's tower in language models."""
+    pooling = [(layer, count) for (stream, layer), count in zip(places, heads, strict=True) if stream == "pooling"]
+    if not pooling or "input_ids" not in inputs:
+        return False
+    edits = [Ablate(layer, head, stream="pooling") for layer, count in pooling for head in range(count)]
+    return torch.equal(runner.record(inputs, edits, places).output[:], runner.record(inputs).output[:])
 
 
 def check_planned(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> Runner:

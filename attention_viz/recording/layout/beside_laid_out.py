@@ -51,7 +51,7 @@ class LaidOut:
         given = reader.example()
         inputs = runner.inputs(given.tensors)
         if runner.answers and "decoder_input_ids" not in inputs:
-            from attention_viz.recording.probe import probe_ids
+            from attention_viz.recording.layout.probed_inputs import probe_ids
 
             inputs["decoder_input_ids"] = probe_ids(runner.model, 2).to(device_of(runner.model))
         first = call_of(runner, inputs, 0)

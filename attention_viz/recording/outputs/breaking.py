@@ -59,6 +59,17 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
         raise UnsupportedModel(f"{family} {how}: {raised}") from error
 
 
+def steady_refusal(runner: "Runner", inputs: Mapping[str, Tensor], refusal: UnsupportedModel) -> UnsupportedModel:
+    """Return a refusal, or the better reason if two runs of the model itself differ."""
+    one, other = runner.run_own(inputs), runner.run_own(inputs)
+    if one is None or other is None or (one.shape == other.shape and torch.allclose(one, other, 1e-3, 1e-3)):
+        return refusal
+    return UnsupportedModel(
+        f"two runs of {family_of(runner.model)} differ on the same input, so it draws random numbers, such as for the "
+        "order of its patches; use a model whose runs agree"
+    )
+
+
 class _ReportError(AttentionVizError):
     """Carries an error of a user's progress callback past those of the model."""
 

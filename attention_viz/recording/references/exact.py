@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.kernel import BOUNDS
 from attention_viz.recording.call_chunks import CallPart
 from attention_viz.recording.copied import copied
@@ -26,6 +27,12 @@ _WIDE = {torch.float32, torch.float64}
 COPIES_DIFFER = (
     "can't be compared with a copy of itself: a hook or function of yours refers to the original modules; refer to "
     "them by name or by `layer_idx`"
+)
+_APART = "can't be compared exactly"
+# Why no two of its runs are equal.
+_AT_RANDOM = (
+    "draws numbers at random in each run, so no two runs are equal; pass them as inputs, or turn them off there, such "
+    "as by sample=torch.tensor([False])"
 )
 
 
@@ -120,6 +127,13 @@ def copies_differ(twin: Twin, inputs: Mapping[str, Tensor], own: Tensor | None) 
     return found.relative > BOUNDS.get(own.dtype, 0.0)
 
 
+def why_copies_differ(twin: Twin, inputs: Mapping[str, Tensor]) -> str:
+    """Tell a model that draws numbers at random from one that a copy can't stand for, as a refusal's words."""
+    found = Difference()
+    found.add(*(twin.run(inputs) for _ in range(2)))
+    return _AT_RANDOM if found.relative > 0 else COPIES_DIFFER
+
+
 def why_nan(model: nn.Module) -> str:
     """Tell weights with NaN from overflow, as a refusal's words."""
     weights = [one for one in (*model.parameters(), *model.buffers()) if one.is_floating_point()]
@@ -129,6 +143,23 @@ def why_nan(model: nn.Module) -> str:
     small = " and ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds)) or "its precision"
     wider = "float32 or bfloat16" if torch.float16 in kinds else "float32" if kinds - _WIDE else "float64"
     return f"gives NaN though its weights are all finite, because it overflows in {small}; convert the model to {wider}"
+
+
+class ApartError(UnsupportedModel):
+    """Raised if a model's eager attention gives other numbers than its own, as with other masks."""
+
+
+def not_same(
+    family: str,
+    fidelity: Fidelity,
+    recorded: Pass,
+    twin: Twin,
+    inputs: Mapping[str, Tensor],
+    own: Tensor | None = None,
+) -> UnsupportedModel:
+    """Return the refusal of a model whose numbers differ; see `why_not_same`."""
+    why = why_not_same(fidelity, recorded, twin, inputs, own)
+    return (ApartError if why.startswith(_APART) else UnsupportedModel)(f"{family} {why}")
 
 
 def why_not_same(
@@ -151,10 +182,10 @@ def why_not_same(
             f"keys, values and masks: {off}.{masks} Choose another: model.set_attn_implementation{choose}"
         )
     if copies_differ(twin, inputs, own):
-        return f"{COPIES_DIFFER}. With our attention: {off}"
+        return f"{why_copies_differ(twin, inputs)}. With our attention: {off}"
     if apart > fidelity.bound:
         return (
-            f"can't be compared exactly: with {'sdpa' if twin.is_eager else ' and '.join(names)} and eager attention, "
+            f"{_APART}: with {'sdpa' if twin.is_eager else ' and '.join(names)} and eager attention, "
             f"its outputs differ by {apart:.0e}, allowed {fidelity.bound:.0e}. If its activations are rounded, such as "
             f"to int8, quantize only its weights. With our attention: {off}"
         )

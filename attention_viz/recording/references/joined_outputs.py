@@ -15,6 +15,9 @@ from attention_viz.recording.runner import Pass
 from attention_viz.recording.twin import Twin
 from attention_viz.recording.wiring import entering, rows
 
+# Further apart than this, relative to the largest number, it isn't a call's output that a module takes.
+_OTHER = 1e-2
+
 
 @dataclass(eq=False)
 class JoinedOutputs:
@@ -31,6 +34,7 @@ class JoinedOutputs:
     windows: bool = True
     error: float = 0.0
     _open: int | None = None
+    _ended: bool = False
 
     def hear(self, part: CallPart) -> None:
         """Await the module behind a call after its last chunk."""
@@ -38,46 +42,58 @@ class JoinedOutputs:
             return
         lengths = self.recorded.chunks[part.number] if self.recorded.chunks else ()
         if part.in_rows or (part.stop is not None and part.stop == sum(lengths)):
+            if self._open is not None:
+                raise self._refusal(self._open)
             self._open = part.number
 
     @contextlib.contextmanager
     def listening(self) -> Generator[None]:
-        """Hook the twin's modules that attend in chunks or rows, and those inside them."""
+        """Hook the twin's modules, if some attend in chunks or rows: the next one takes their joined outputs.
+
+        In a Q-Former, it isn't inside of the module that attends.
+        """
         joins = {self.recorded.modules[part.number] for part in self.recorded.parts if not part.is_whole}
-        outer = [twin for twin, one in self.original.items() if one in joins]
-        if not outer:
+        if not joins:
             yield
             return
-        inner = {one: None for twin in outer for one in twin.modules() if one is not twin}
+        outer = [twin for twin, one in self.original.items() if one in joins]
 
         def enter(_module: nn.Module, inputs: tuple[object, ...], named: Mapping[str, object]) -> None:
             self._take(entering(inputs, named))
 
-        def end(module: nn.Module, *_others: object) -> None:
-            if self._open is not None:
-                raise UnsupportedModel(
-                    f"can't verify {type(module).__name__}, which attends in parts: no module in it takes their "
-                    "joined outputs"
-                )
+        def end(*_: object) -> None:
+            self._ended = self._open is not None
 
-        with hooked(inner, lambda *_: None, enter, named=True), hooked(outer, end):
+        with hooked(self.original, lambda *_: None, enter, named=True), hooked(outer, end):
             yield
+        if self._open is not None:
+            raise self._refusal(self._open)
+
+    def _refusal(self, number: int) -> UnsupportedModel:
+        name = type(self.recorded.modules[number]).__name__
+        return UnsupportedModel(
+            f"can't verify {name}, which attends in parts: no module in it, or right behind it, takes their joined "
+            "outputs"
+        )
 
     def _take(self, entered: Tensor | None) -> None:
-        number, self._open = self._open, None
+        (number, ended), self._open, self._ended = (self._open, self._ended), None, False
         if number is None or number not in self.recorded.numbers:
             return
         call = self.recorded.calls[self.recorded.numbers.index(number)]
         ours = call.attention.output.transpose(0, 1).flatten(1)
         theirs = rows(entered, len(ours), call.order)
-        if theirs is None or theirs.shape != ours.shape:
+        apart = Difference()
+        if theirs is not None and theirs.shape == ours.shape:
+            apart.add(ours, theirs)
+        elif not ended:
             got = "nothing" if entered is None else tuple(entered.shape)
             raise UnsupportedModel(
                 f"can't verify {type(call.module).__name__}, which attends in parts: the module behind them takes "
                 f"{got}, not their joined outputs, {tuple(ours.shape)}"
             )
-        apart = Difference()
-        apart.add(ours, theirs)
+        if ended and (theirs is None or theirs.shape != ours.shape or apart.relative > _OTHER):
+            raise self._refusal(number)
         self.error = max(self.error, apart.relative)
 
 

@@ -197,7 +197,7 @@ def test_chunks_that_no_module_takes_are_refused() -> None:
         module.proj = project
 
     runner, inputs = with_tower(take)
-    with pytest.raises(UnsupportedModel, match="no module in it takes their joined outputs"):
+    with pytest.raises(UnsupportedModel, match="no module in it, or right behind it, takes their joined outputs"):
         compare(runner.record(inputs), runner, inputs)
 
 

@@ -23,6 +23,9 @@ from attention_viz.recording.references.eager_rows import BY_ROWS, EagerRows
 from attention_viz.recording.runner import Runner
 from attention_viz.trace.tokens import Region
 from attention_viz.trace.trace_data import behind
+from scripts.seen.building import seen_families, tiny_seen
+from scripts.seen.reading import example_of
+from scripts.tiny import scaled
 from tests.models.picture_families import PIXELS, PROCESSORS, tensors_of, text_of, tiny_of
 from tests.models.seen_families import tiny
 from tests.recording.chunks.test_chunks import Softmaxes
@@ -417,3 +420,29 @@ def test_patches_over_tiles_are_refused_by_name_with_the_fix(by: Any) -> None:
     other = model.trace(text_of("idefics3"), picture=av.Picture(255 - picture("idefics3").pixels))
     with pytest.raises(UnsupportedModel, match=r"attends in 5 tiles or images.*isn't cut up, or av.effects"):
         av.patch(model, trace, other, av.Logit(7), by=by)
+
+
+def test_a_q_former_over_frames_has_each_frames_weights() -> None:
+    family = next(one for one in seen_families() if one.name == "instructblipvideo")
+    model: Any = scaled(next(iter(tiny_seen(family))), 8)
+    inputs = example_of(model)
+    trace = av.wrap(copy.deepcopy(model), inputs=inputs).trace(inputs)
+    assert trace.fidelity.ok
+    model.set_attn_implementation("eager")
+    theirs = list[Tensor]()
+    for path, module in model.named_modules():
+        if path.startswith("qformer") and path.endswith("attention.attention"):
+            module.register_forward_hook(lambda _module, _inputs, output: theirs.append(output[1]))
+    with torch.no_grad():
+        model(**inputs)
+    own = [layer.attention.weights for stream in trace.streams for layer in trace.layers[stream]]
+    assert len(theirs) == 3
+    for one in theirs:
+        frames, _, queries, keys = one.shape
+        blocks = [
+            torch.stack([all_of.unflatten(1, (frames, queries))[:, at, :, at * keys :][..., :keys] for at in range(4)])
+            for all_of in own
+            if all_of.shape[1:] == (frames * queries, frames * keys)
+        ]
+        assert any(torch.allclose(one, other, atol=1e-6) for other in blocks)
+        assert not any(torch.allclose(one, other.roll(1, -1), atol=1e-5) for other in blocks)

@@ -321,6 +321,24 @@ def test_a_pooling_head_is_named_wherever_the_model_is_described(tmp_path: Path)
     assert av.Trace.load(tmp_path / "one.safetensors").provenance.left_out == (said,)
 
 
+class PooledFused(nn.Module):
+    """A head in which one learned query attends to all positions by torch's fused attention."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query = nn.Parameter(torch.randn(1, 1, 3, 20))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return functional.scaled_dot_product_attention(self.query, hidden[:, None], hidden[:, None])[:, 0, 0]
+
+
+def test_a_fused_pooling_head_whose_queries_are_parameters_is_not_hidden() -> None:
+    model: Any = build("bert")
+    model.pooler = PooledFused().eval()
+    wrapped = av.wrap(model)
+    assert wrapped.left_out == (f"pooler (by {SDPA})",) or "pooling" in wrapped.streams
+
+
 def test_siglips_pooling_head_is_a_stream() -> None:
     model, inputs = siglip()
     wrapped = av.wrap(model, inputs=inputs)
