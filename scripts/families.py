@@ -39,6 +39,7 @@ from scripts.trying import (
     cell,
     first_line,
     of_parts,
+    reason_of,
     tell,
     tells,
     tried,
@@ -170,7 +171,7 @@ def _tried(family: Family) -> Result:
         try:
             shown = _Shown.of(family, scale)
         except AttentionVizError as error:
-            reason = reason or str(error.__cause__ or error)  # without the fix, which is the same for all
+            reason = reason_of(error, reason)
             continue
         except (Exception, SystemExit) as error:
             return Result(family, "not built", reason=first_line(error))
@@ -182,7 +183,7 @@ def _tried(family: Family) -> Result:
     try:
         errors = [_error(shown.trace(mask)) for mask in shown.masks()]
     except AttentionVizError as error:
-        return Result(family, "refused", reason=str(error))
+        return Result(family, "refused", reason=reason_of(error))
     trace, model = shown.trace(), shown.model
     if missing := unaccounted(model, trace, shown.tensors()):
         return Result(family, "wrong", reason=missing)

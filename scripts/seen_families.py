@@ -41,6 +41,7 @@ from scripts.trying import (
     cell,
     first_line,
     of_parts,
+    reason_of,
     tell,
     tells,
     tried,
@@ -112,7 +113,7 @@ def _tried(family: Family) -> Seen:
             shown, note = wrapped(larger, inputs)
             trace = shown.trace(inputs)
         except AttentionVizError as error:
-            reason = reason or str(error.__cause__ or error)
+            reason = reason_of(error, reason)
             continue
         except Exception as error:  # what is no refusal is a fault of ours
             return Seen(family, "wrong", reads, reason=first_line(error))

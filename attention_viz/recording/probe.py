@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.edits.kinds.ablation import Ablate
-from attention_viz.errors import UnsupportedModel
+from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.inputs.check import unpadded
 from attention_viz.inputs.device import device_of
 from attention_viz.inputs.text import vocabulary
@@ -22,6 +22,7 @@ from attention_viz.recording.layout.tiles import check_rows
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.recording.outputs.generation import why_no_words
+from attention_viz.recording.outputs.varying import why_varying
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.references.exact import COPIES_DIFFER, copies_differ, why_nan, why_not_same
 from attention_viz.recording.runner import Pass, Runner
@@ -168,6 +169,16 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
         example: input other than text; see `Reader.example`.
     """
     inputs = probe_inputs(runner, limit, example)
+    try:
+        return _probed(runner, limit, inputs)
+    except UnsupportedModel as error:
+        broke = error.__cause__ is not None and not isinstance(error.__cause__, AttentionVizError)
+        if not (broke or isinstance(error, _ElsewhereError)) and (varies := why_varying(runner, inputs)):
+            raise UnsupportedModel(f"{family_of(runner.model)} {varies}") from error
+        raise
+
+
+def _probed(runner: Runner, limit: int | None, inputs: dict[str, Tensor]) -> tuple[Runner, Anatomy]:
     beside, refusal = None, UnsupportedModel()
     try:
         anatomy, softmaxes_beside = _anatomy(runner, inputs)
@@ -182,7 +193,8 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
     except UnsupportedModel as error:
         if beside is not None:
             return beside
-        raise (error if isinstance(refusal, _ElsewhereError) else refusal) from None
+        why = error if isinstance(refusal, _ElsewhereError) else refusal
+        raise why from why.__cause__
     if plan.is_own:
         planned = replace(runner, switch=replace(runner.switch, plan=plan))
         try:
@@ -244,7 +256,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     if not recorded.calls and not recorded.mixers:
         if why := why_silent(model):
             raise UnsupportedModel(f"can't record {family}: {why}")
-        raise _ElsewhereError(refusal_of(family, outside))
+        raise _ElsewhereError(refusal_of(model, family, outside))
     if not recorded.calls:
         with naming(runner, inputs):
             check_all_heard(family, model, recorded.mixing, lambda: runner.run_own(inputs))

@@ -120,9 +120,10 @@ def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
     known = _head_counts(model.config.to_dict())
     strange = next((call for call in calls if known and call.attention.shape[0] not in known), None)
     if strange is not None:
+        parts, heads = strange.attention.shape[0], ", ".join(map(str, sorted(known)))
         raise UnsupportedModel(
-            f"{type(strange.module).__name__} attends in {strange.attention.shape[0]} parts, but its configuration has "
-            f"{', '.join(map(str, sorted(known)))} heads, so it uses windows; use a model whose heads each see all"
+            f"{type(strange.module).__name__} attends in {parts} parts, but its configuration has {heads} heads, so "
+            "some parts aren't heads, such as windows or several images; use a model that keeps an input in one row"
         )
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.edits.kinds.masks import Block
-from attention_viz.errors import UnsupportedModel
+from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.operation.kernel import BOUNDS
 from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.copied import copied
@@ -16,6 +16,7 @@ from attention_viz.recording.interception.bias_parts import named_parts
 from attention_viz.recording.interception.plan import NO_PLAN, InterceptionPlan
 from attention_viz.recording.interception.proof import prove
 from attention_viz.recording.interface import OURS
+from attention_viz.recording.outputs.breaking import failing, runs_alone
 from attention_viz.recording.outputs.returned import outputs_of
 from attention_viz.recording.recorder import Call, Recorder, heard_by
 from attention_viz.recording.runner import Runner
@@ -142,8 +143,18 @@ def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: S
 
     batch = Batch(places=places, rows=len(rows), compute_rows=keep_weights)
     settings = {"use_cache": False} if "use_cache" in runner.named else {}
-    with runner.hearing(batch):
-        outputs = outputs_of(runner.model(**together, **settings))
+    try:
+        with runner.hearing(batch):
+            outputs = outputs_of(runner.model(**together, **settings))
+    except AttentionVizError:
+        raise
+    except Exception as error:  # whatever a family's own code raises
+        if runs_alone(runner, together):
+            raise
+        raise UnsupportedModel(
+            "it can't run two inputs in one batch, by which its rows would be told from its heads, with any attention: "
+            f"{failing(error)}"
+        ) from error
     for row, one in enumerate(alone):
         found.add(_alone(outputs, row, one.output[:]), one.output[:])
         for weights, call in zip(heard, one.calls, strict=True):

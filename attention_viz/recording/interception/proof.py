@@ -60,10 +60,12 @@ def _site(heard: FollowedCall, moved: list["_ShuffledLogits"]) -> CallSite:
     if len(found) > 1:  # of several sums of queries and keys, such as of words and of boxes, the values' own
         width = heard.taken.right.shape[-1]
         found = [(which, scale) for which, scale in found if products[which].left.shape[-1] == width]
-    if len(found) != 1:
+    if not found:
+        raise UnsupportedModel(f"{name} {_why_none(heard, moved)}")
+    if len(found) > 1:
         raise UnsupportedModel(
-            f"{name} multiplies {len(products)} pairs of tensors before a softmax, and {len(found) or 'none'} of them "
-            "match its logits up to a factor; exactly one must"
+            f"{name} adds {len(found)} products of two tensors before a softmax, so its queries and keys aren't known; "
+            "use a model that multiplies one query by one key"
         )
     which, scale = found[0]
     lead, width = heard.logits.tensor.shape[:-2], products[which].left.shape[-1]
@@ -72,12 +74,32 @@ def _site(heard: FollowedCall, moved: list["_ShuffledLogits"]) -> CallSite:
     rows = lead[0] if len(lead) > 1 and lead[1:].numel() > 1 else lead.numel() // heads
     if rows > 1:
         raise UnsupportedModel(
-            f"{name} splits one input into {rows} rows, as windowed attention does; use a model that keeps an input "
-            "in one row"
+            f"{name} splits one input into {rows} rows that attend apart, such as windows, frames or places; use a "
+            "model that keeps an input in one row"
         )
     # Two factors are meant exactly: rounding alone keeps what was found from being them.
     scale = next((exact for exact in (1.0, width**-0.5) if abs(scale / exact - 1) < 1e-6), scale)
     return CallSite(which, len(products), scale, heads, frozenset({(heard.logits.way, heard.way)}))
+
+
+def _why_none(heard: FollowedCall, moved: Sequence["_ShuffledLogits"]) -> str:
+    """Return why no product gives a call's logits, in words."""
+    logits, place = heard.logits.tensor, heard.place
+    own = [one for one in moved if place in one.steps]
+    numbers = (logits, *(one.logits[place] for one in own))
+    # Blocked cells are -inf.
+    if any(bool((one.isnan() | one.isposinf()).any()) for one in numbers):
+        return "has attention scores that overflow, to infinity or NaN; use smaller weights or inputs"
+    cells = tuple(logits.shape[-2:])
+    if not any(one.steps[place].shape[-2:] == cells and one.steps[place].numel() == logits.numel() for one in own):
+        return (
+            f"has scores of {cells[0]} queries × {cells[1]} keys, but multiplies no two tensors to that shape; use a "
+            "model whose scores are query · key"
+        )
+    return (
+        "changes query · key by more than a factor and a sum before its softmax, such as by a soft cap or a second "
+        "product with its result; use a model that does neither"
+    )
 
 
 @dataclass(eq=False)
