@@ -29,7 +29,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.models.model import AttentionModel
 from scripts.counting import unaccounted
 from scripts.seen.building import broken, seen_families, tiny_seen
-from scripts.seen.reading import UnreadError, example_of
+from scripts.seen.reading import UnreadError, depends, example_of
 from scripts.tiny import Family, scaled
 from scripts.trying import (
     LEFT_OUT,
@@ -106,7 +106,7 @@ def _tried(family: Family) -> Seen:
         return Seen(family, "not built", reason=_why_not(family, error))
     shapes = {name: "×".join(map(str, one.shape)) for name, one in inputs.items()}
     reads = ", ".join(f"{name} {shape}" for name, shape in shapes.items() if "mask" not in name)
-    found, reason, note = None, "", ""
+    found, best, reason, note = None, (False, False), "", ""
     for scale in SCALES:
         larger = scaled(copy.deepcopy(model), scale)
         try:
@@ -117,8 +117,11 @@ def _tried(family: Family) -> Seen:
             continue
         except Exception as error:  # what is no refusal is a fault of ours
             return Seen(family, "wrong", reads, reason=first_line(error))
-        found = (shown, trace)
-        if tells(trace):
+        # A codec's codes may be all the same.
+        rank = tells(trace), depends(larger, inputs)
+        if rank >= best:
+            found, best = (shown, trace), rank
+        if all(rank):
             break
     if found is None:
         return Seen(family, "refused", reads, reason=reason)

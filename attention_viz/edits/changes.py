@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attention_viz.edits import kinds
 from attention_viz.edits.change import ASKS, Change, EditKind, Spell, stream_of
-from attention_viz.edits.words import STREAMS
+from attention_viz.edits.words import stream_words
 
 if TYPE_CHECKING:
     from attention_viz.edits.edit import Edit
@@ -59,7 +59,7 @@ def read_changes(text: str) -> tuple[tuple[Change, ...], list[str]]:
 def misfit(change: Change, trace: "Trace") -> str:
     """Explain why a change doesn't fit model and text; empty if it does."""
     if change.stream not in trace.streams and (change.stream is not None or len(trace.attention_streams) > 1):
-        return f"this model has {', '.join(STREAMS.get(stream, stream) for stream in trace.streams)}"
+        return f"this model has {', '.join(stream_words(stream) for stream in trace.streams)}"
     stream, kind = stream_of(change, trace), EDITS[change.what]
     if not kind.fits_stream(stream, trace):
         have = "have no softmax" if stream in trace.mixers else "have a softmax"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from attention_viz.edits.change import Cell, Change, Spell, stream_of
+from attention_viz.trace.kind import stream_kind
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
 # The prefix of a provenance note on evicted keys.
 EVICTION = "evict: "
 
-# Each stream in a sentence.
-STREAMS = {
+# Each kind of stream in a sentence.
+_STREAMS = {
     "encoder": "the encoder",
     "decoder": "the decoder",
     "cross": "cross-attention",
@@ -26,6 +27,12 @@ STREAMS = {
 }
 
 _SHOWN_ROWS = 2
+
+
+def stream_words(stream: str) -> str:
+    """Return a stream in a sentence, such as "the slots" or "the slots 2"."""
+    kind = stream_kind(stream)
+    return _STREAMS.get(kind, f"the {kind}") + stream.removeprefix(kind)
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -73,7 +80,7 @@ def rows_of_cells(change: Change, trace: "Trace", spell: Spell) -> str:
 def _several(change: Change, trace: "Trace") -> str:
     if change.stream is None or len(trace.streams) < 2:
         return ""
-    return f" of {STREAMS.get(change.stream, f'the {change.stream}')}"
+    return f" of {stream_words(change.stream)}"
 
 
 def _token(tokens: "Tokens", position: int, spell: Spell) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from attention_viz.analysis.measured import word_stream
+from attention_viz.errors import TraceError
 from attention_viz.explorer.mixers import mixer_cells, pictures_of
 from attention_viz.explorer.payload import Choice, is_long, pack
 from attention_viz.explorer.source import embed_source, page_source, style_sheet
@@ -31,7 +32,7 @@ from attention_viz.views.style.wording import one_line
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["Explorer", "ExplorerPage", "Opening", "opening_of"]
+__all__ = ["Explorer", "ExplorerPage", "Opening", "check_trace", "opening_of"]
 
 _THEMES = ("auto", "light", "dark")
 # Of a text's beginning, in characters.
@@ -246,6 +247,14 @@ class ExplorerPage(Explorer):
         )
 
 
+def check_trace(trace: object) -> None:
+    """Refuse what isn't a trace, such as a model or a text."""
+    from attention_viz.trace.trace import Trace
+
+    if not isinstance(trace, Trace):
+        raise TraceError(f"this shows a trace, not {type(trace).__name__}; record one with model.trace(text)")
+
+
 def opening_of(
     trace: "Trace",
     *,
@@ -257,6 +266,7 @@ def opening_of(
     progress: Progress | None = None,
 ) -> Opening:
     """Return what an explorer opens on, as `explore` takes it."""
+    check_trace(trace)
     if theme not in _THEMES:
         raise ValueError(f"unknown theme {theme!r}; choose {', '.join(_THEMES)}")
     stream = trace.stream(stream or word_stream(trace))

@@ -121,6 +121,7 @@ def _arrays(opened: OpenHead, queries: list[int], keys: list[int]) -> dict[str, 
         **{name: steps[name].function(opened) if name in steps else None for name in _ROWS},
         **{f"part {at}": part for at, part in enumerate(opened.bias_parts.values())},
         "masked": call.masked,
+        "margins": _margins(opened),
         "weights": opened.weights,
         "output": call.output,
         "heads": side_by_side(all_heads.output),
@@ -130,6 +131,15 @@ def _arrays(opened: OpenHead, queries: list[int], keys: list[int]) -> dict[str, 
         "adds": None if joined is None or adds is None else pooled(adds),
         "adding": None if joined is None or adds is None else _adding(adds, joined),
     }
+
+
+def _margins(opened: OpenHead) -> Tensor | None:
+    """Return how far above the cut each key is that an indexer left out (so below 0); NaN for all others."""
+    picking = opened.picking
+    if picking is None:
+        return None
+    margins = picking.margins.float().nan_to_num(nan=-torch.inf, neginf=-torch.inf)
+    return margins.masked_fill(~picking.left_out, torch.nan)
 
 
 def _pack_mixer(opened: MixerHead, query: int, key: int) -> bytes:

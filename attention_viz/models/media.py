@@ -34,9 +34,9 @@ from attention_viz.inputs.text import AS_TYPED, InputRow, Wording, read_target
 from attention_viz.models.encoder_decoder import Answering
 from attention_viz.models.parts import ModelParts
 from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, LaidOut
+from attention_viz.recording.layout.origins import TEXT
 from attention_viz.recording.layout.placeholders import Placeholders
 from attention_viz.recording.layout.positions import Grid, numbered
-from attention_viz.recording.layout.slots import TEXT
 from attention_viz.recording.layout.tiles import in_tiles, tile_names
 from attention_viz.recording.outputs.generation import nobody_speaks
 from attention_viz.recording.runner import Pass

@@ -17,7 +17,7 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
 from attention_viz.recording.interception.outside import FOLLOWED, outside_calls, parts_left_out, refusal_of
 from attention_viz.recording.interception.planning import check_planned, planned_by
-from attention_viz.recording.layout.slots import WORDS, Axes, SlotStreams, slot_streams
+from attention_viz.recording.layout.slots import WORDS, Axes, SlotStreams, UnmatchedWordsError, slot_streams
 from attention_viz.recording.layout.tiles import check_rows
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
@@ -185,6 +185,8 @@ def _probed(runner: Runner, limit: int | None, inputs: dict[str, Tensor]) -> tup
         if not softmaxes_beside:
             return runner, anatomy
         beside = runner, anatomy
+    except UnmatchedWordsError:
+        raise
     except UnsupportedModel as error:
         refusal = error
     try:
@@ -203,6 +205,8 @@ def _probed(runner: Runner, limit: int | None, inputs: dict[str, Tensor]) -> tup
                 return beside
             with naming(runner, inputs):
                 return check_planned(planned, inputs, anatomy.places), anatomy
+        except UnmatchedWordsError:
+            raise
         except UnsupportedModel as error:
             if beside is None:
                 raise (UnsupportedModel(plan.unless) if plan.unless else error) from None

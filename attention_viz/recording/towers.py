@@ -40,11 +40,13 @@ def streams_by_tower(
     """Return each call's stream; calls over other positions than their stream's first have one of their own.
 
     Args:
-        known: the streams of slots, "" for other calls.
+        known: the streams of slots; "" for other calls, or "seen" if only an image or audio moves them.
     """
-    every = [(path, call) for path, call, own in zip(paths_of(model, calls), calls, known, strict=True) if not own]
-    paths, others = [path for path, _ in every], [call for _, call in every]
+    named = zip(paths_of(model, calls), calls, known, strict=True)
+    every = [(path, call, own) for path, call, own in named if own in ("", "seen")]
+    paths, others = [path for path, *_ in every], [call for _, call, _ in every]
     streams = _of_towers(paths, others, inputs)
+    streams = tuple(_kind(inputs) if own else stream for stream, (*_, own) in zip(streams, every, strict=True))
     _check_own_positions(model, paths, inputs)
     target = inputs["decoder_input_ids"].shape[1] if "decoder_input_ids" in inputs else 0
     answers = any(
@@ -55,18 +57,18 @@ def streams_by_tower(
             f"no cross-attention was found in {type(model).__name__}, only {' and '.join(dict.fromkeys(streams))}; use "
             "a decoder that attends to its encoder"
         )
-    found = iter(_by_positions(type(model).__name__, others, streams))
-    return tuple(own or next(found) for own in known)
+    found = iter(_by_positions(type(model).__name__, others, streams, known))
+    return tuple(next(found) if own in ("", "seen") else own for own in known)
 
 
-def _by_positions(family: str, calls: Sequence[Call], streams: Sequence[str]) -> tuple[str, ...]:
-    """Number streams whose calls attend over other positions than the first."""
+def _by_positions(family: str, calls: Sequence[Call], streams: Sequence[str], taken: Sequence[str]) -> tuple[str, ...]:
+    """Number streams whose calls attend over other positions than the first; `taken` are names of other calls."""
     found, names = list[str](), dict[tuple[str, tuple[int, ...]], str]()
     for call, stream in zip(calls, streams, strict=True):
         shape = tuple(call.attention.shape[1:])
         if (stream, shape) not in names:
-            number = 1 + sum(one == stream for one, _ in names)
-            names[stream, shape] = stream if number == 1 else f"{stream} {number}"
+            free = (stream, *(f"{stream} {number}" for number in range(2, 2 + len(calls) + len(taken))))
+            names[stream, shape] = next(one for one in free if one not in {*taken, *names.values()})
         found.append(names[stream, shape])
     if unknown := set(found) - {*STREAMS}:
         raise UnsupportedModel(

@@ -122,8 +122,8 @@ def _chosen(
         numbers |= {name: tuple(one for one in numbers[name] if one in layers) for name in trace.mixers}
     if stream is not None:
         streams = [trace.stream(stream)]
-    elif layer is not None and trace.mixers:
-        # A hybrid's layer has one or the other; the first stream refuses one that isn't there.
+    elif layer is not None:
+        # Not every stream has each layer; the first refuses one that isn't there.
         streams = [name for name in numbers if layer in numbers[name]] or list(numbers)[:1]
     else:
         streams = list(numbers)

@@ -31,15 +31,19 @@ __all__ = [
 # A grid of patches has at most so many places for each position there is: a model may read a quarter of a picture's.
 _EMPTIEST = 16
 
-# Slots read the input in "pooling" and each other in "slots", and what the model gives out reads them in "readout".
-SLOT_STREAMS = ("pooling", "slots", "readout")
-# What reads a picture or a sound alone is named after it; what such a tower hands on comes after it.
-STREAM_KINDS = ("picture", "sound", "encoder", "decoder", "cross")
+
+def _numbered(kinds: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for kind in kinds for name in (kind, *(f"{kind} {number}" for number in range(2, 10))))
+
+
+# What reads a picture or a sound alone is named after it; what such a tower hands on comes after it. Slots read the
+# input in "pooling" and each other in "slots", and what the model gives out reads them in "readout".
+STREAM_KINDS = ("picture", "sound", "encoder", "decoder", "cross", "pooling", "slots", "readout")
 # A part that attends over other positions has a stream of its own: "picture 2", and so on.
-_NUMBERED = tuple(name for kind in STREAM_KINDS for name in (kind, *(f"{kind} {number}" for number in range(2, 10))))
-STREAMS = (*_NUMBERED, *SLOT_STREAMS)
+STREAMS = _numbered(STREAM_KINDS)
+SLOT_STREAMS = _numbered(("pooling", "slots", "readout"))
 # Those whose queries are other positions than their keys.
-CROSSING_STREAMS = ("pooling", "readout", *(name for name in _NUMBERED if name.startswith("cross")))
+CROSSING_STREAMS = _numbered(("cross", "pooling", "readout"))
 # The stream of layers without a softmax; if a layer has several, the second one's is "mixer 2", and so on.
 MIXER = "mixer"
 
@@ -123,6 +127,7 @@ class Unit(StrEnum):
     GROUP = "group", "groups", "group", "groups", None, ()
     OBJECT = "object query", "object queries", "object query", "object queries", None, (), "query"
     OUTPUT = "output query", "output queries", "output query", "output queries", None, (), "output"
+    PROMPT = "prompt", "prompts", "prompt", "prompts", None, ()
     VIRTUAL = "virtual token", "virtual tokens", "virtual token", "virtual tokens", None, (), "virtual"
 
     plural: str

@@ -12,7 +12,7 @@ from attention_viz.operation.shapes import FLOATING, broadcasts
 from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.kept import KeptLayers
-from attention_viz.trace.kind import SLOT_STREAMS, STREAM_KINDS, STREAMS
+from attention_viz.trace.kind import STREAM_KINDS, STREAMS
 from attention_viz.trace.memory import LateOutput
 from attention_viz.trace.picking import Picking, check_picking
 
@@ -168,7 +168,7 @@ def check_streams(
 ) -> None:
     """Refuse streams with unknown names, no layer, or missing tokens; mixers alone have those of the first one."""
     if not (layers or mixers) or not set(layers) <= set(STREAMS):
-        known, got = ", ".join((*STREAM_KINDS, *SLOT_STREAMS)), ", ".join(layers) or "none"
+        known, got = ", ".join(STREAM_KINDS), ", ".join(layers) or "none"
         raise TraceError(f"a trace needs streams named {known}; got {got}")
     if not (set(layers) or set(list(mixers)[:1])) == set(queries) == set(keys):
         raise TraceError("each stream needs layers, query tokens and key tokens; one of them is missing")

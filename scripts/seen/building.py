@@ -46,6 +46,8 @@ _WITHOUT_TIMM: dict[str, Any] = {
     "backbone_config": {"model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 8, 16, 16],
                         "depths": [1, 1, 1, 1], "out_features": ["stage2", "stage3", "stage4"]},
 }  # fmt: skip
+# Codebooks, by the names of their buffers.
+_CODES = ("embed", "embed_sum")
 # Those that no other backbone fits.
 _ONLY_WITH_TIMM = ("edgetam_vision_model", "omdet-turbo", "timm_backbone")
 
@@ -103,11 +105,14 @@ def broken(family: Family) -> Exception | None:
 
 
 def _filled(model: PreTrainedModel) -> PreTrainedModel:
-    """Replace a model's matrices of zeros, which would block the input."""
+    """Replace a model's matrices and codebooks of zeros, which would block the input."""
     with torch.no_grad():
         for weights in model.parameters():
             if weights.ndim > 1 and weights.numel() and not bool(weights.any()):
                 weights.normal_(0, 0.02)
+        for name, codes in model.named_buffers():
+            if name.rpartition(".")[2] in _CODES and not bool(codes.any()):
+                codes.normal_()
     return model
 
 

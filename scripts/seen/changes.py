@@ -28,10 +28,10 @@ _CLIP = {"spec_size": 64, "num_mel_bins": 16, "patch_embeds_hidden_size": 16, "d
          "num_attention_heads": [2, 4], "hidden_size": 32, "num_hidden_layers": 2, "enable_fusion": False}  # fmt: skip
 _SWIN = {"image_size": 32, "patch_size": 4, "embed_dim": 16, "hidden_size": 16, "depths": [1, 1], "num_heads": [2, 4],
          "window_size": 4, "num_attention_heads": [2, 4], "num_hidden_layers": 2}  # fmt: skip
-_SAM = {"image_size": 32, "patch_size": 8, "window_size": 2, "global_attn_indexes": [1], "output_channels": 32,
-        "num_pos_feats": 16, "hidden_size": 32}  # fmt: skip
 # By default its weights are so small that nothing of a picture comes through.
-_OCR = {"sam_config": {**_SAM, "downsample_channels": [16, 32], "initializer_range": 0.02}}
+_SAM = {"image_size": 32, "patch_size": 8, "window_size": 2, "global_attn_indexes": [1], "output_channels": 32,
+        "num_pos_feats": 16, "hidden_size": 32, "initializer_range": 0.02}  # fmt: skip
+_OCR = {"sam_config": {**_SAM, "downsample_channels": [16, 32]}}
 _MIMI = {"upsample_groups": 32, "vector_quantization_hidden_dimension": 16, "codebook_dim": 16, "num_filters": 4,
          "num_quantizers": 4, "codebook_size": 32}  # fmt: skip
 _VISION = {"hidden_size": 128}
@@ -204,7 +204,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "qwen3_omni_moe_thinker": {"vision_start_token_id": 4},
     "qwen4_exp": {"text_config": {"indexer_n_heads": 2, "indexer_kv_heads": 1, "indexer_head_dim": 8,
                                   "indexer_budget": 8, "indexer_compress_ratio": 4}},
-    "sam": {"vision_config": _SAM, "prompt_encoder_config": _PROMPTED, "mask_decoder_config": _DECODED},
+    "sam": {"vision_config": {**_SAM, "initializer_range": 0.02}, "prompt_encoder_config": _PROMPTED,
+            "mask_decoder_config": _DECODED},
     "sam3": {"vision_config": {"fpn_hidden_size": 32}},
     "sam3_lite_text": {"vision_config": {"fpn_hidden_size": 32}},
     "sam3_tracker": {"vision_config": {"fpn_hidden_size": 32, "backbone_feature_sizes": [[16, 16], [8, 8], [4, 4]]},

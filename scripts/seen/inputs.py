@@ -23,6 +23,8 @@ READS: dict[str, Callable[[], dict[str, Tensor]]] = {
     "clvp": lambda: {"input_features": noise(1, 16, 64)},
     "colqwen2": lambda: {"pixel_values": noise(1, 16, 384), "image_grid_thw": _GRID},
     "csm": lambda: {"input_values": 0.1 * noise(1, 1, 4000), "input_values_cutoffs": torch.tensor([[4000]])},
+    # Of a smaller one, the encoder would have a single position.
+    "dab-detr": lambda: {"pixel_values": noise(1, 3, 96, 128), "pixel_mask": torch.ones(1, 96, 128).long()},
     "deepseek_vl_hybrid": lambda: {"pixel_values": noise(1, 3, 32, 32), "high_res_pixel_values": noise(1, 3, 32, 32)},
     "depth_pro": lambda: {"pixel_values": noise(1, 3, 128, 128)},
     "dots3_note_audio_encoder": lambda: {"input_features": noise(1, 16, 64),
@@ -123,6 +125,7 @@ READS: dict[str, Callable[[], dict[str, Tensor]]] = {
                         "pixel_attention_mask": torch.ones(1, 16, dtype=torch.long)},
     "siglip2_vision_model": lambda: {"pixel_values": noise(1, 16, 192), "spatial_shapes": torch.tensor([[4, 4]]),
                                      "pixel_attention_mask": torch.ones(1, 16, dtype=torch.long)},
+    "table-transformer": lambda: {"pixel_values": noise(1, 3, 96, 128), "pixel_mask": torch.ones(1, 96, 128).long()},
     "tvp": lambda: {"pixel_values": noise(1, 4, 3, 64, 64)},
     "vibevoice": lambda: {"input_values": 0.1 * noise(1, 1, 4000), "padding_mask": torch.ones(1, 1000).bool()},
     "video_llama_3": lambda: {"pixel_values": noise(16, 192), "image_grid_thw": _GRID,

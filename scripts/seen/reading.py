@@ -14,7 +14,7 @@ from transformers.modeling_utils import PreTrainedModel
 from scripts.seen.inputs import MORE, READS, noise
 from scripts.tiny import VOCABULARY, scaled
 
-__all__ = ["PICTURES", "SOUNDS", "UnreadError", "example_of"]
+__all__ = ["PICTURES", "SOUNDS", "UnreadError", "depends", "example_of"]
 
 # Where models take pictures and sounds, by the name of that in their forward.
 PICTURES = ("pixel_values", "pixel_values_videos")
@@ -73,11 +73,12 @@ def _is_read(model: PreTrainedModel, inputs: dict[str, Tensor]) -> bool:
 
     Try larger weights, too, since rounding may hide it at their usual size.
     """
+    return any(depends(one, inputs) for one in (model, scaled(copy.deepcopy(model), 4)))
+
+
+def depends(model: PreTrainedModel, inputs: dict[str, Tensor]) -> bool:
+    """Return whether another image or audio changes the output."""
     other = {name: one.flip(-1) if name in (*PICTURES, *SOUNDS) else one for name, one in inputs.items()}
-    return any(_differ(one, inputs, other) for one in (model, scaled(copy.deepcopy(model), 4)))
-
-
-def _differ(model: PreTrainedModel, inputs: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
     outputs, again = (_tensors(_run(model, one)) for one in (inputs, other))
     return any(one.shape != two.shape or not torch.equal(one, two) for one, two in zip(outputs, again, strict=True))
 

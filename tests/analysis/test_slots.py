@@ -20,6 +20,7 @@ from attention_viz.steps.steps import step_tensors, steps_of
 from attention_viz.trace.kind import SLOTS, Unit
 from attention_viz.trace.trace import Trace
 from attention_viz.views.registry import VIEWS
+from tests.recording.layout.test_several_slots import sam, sam3
 from tests.recording.layout.test_slot_families import IDS, detr, perceiver, tuned
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
@@ -28,6 +29,8 @@ STREAMS = [
     *(("detr", stream) for stream in ("picture", "pooling", "slots")),
     ("prefix", "decoder"),
     ("prompt", "decoder"),
+    *(("sam", stream) for stream in ("pooling", "slots", "readout")),
+    *(("sam3", stream) for stream in ("cross", "pooling", "pooling 2")),
 ]
 # Roles that need positions in an order, or ids.
 TOKENS_ONLY = ("previous", "next", "same token", "induction", "above")
@@ -43,6 +46,11 @@ def traced(name: str) -> Trace:
     if name == "detr":
         model, inputs = detr()
         return av.wrap(model, inputs=inputs).trace(inputs)
+    if name == "sam":
+        model, inputs = sam()
+        return av.wrap(model, inputs=inputs).trace(inputs)
+    if name == "sam3":
+        return sam3()[2]
     return av.wrap(perceiver() if name == "perceiver" else tuned(name)).trace_ids(IDS)
 
 
@@ -137,7 +145,7 @@ def test_a_head_opens_step_by_step(name: str, stream: str) -> None:
     assert "weights" in steps_of(opened)
 
 
-@pytest.mark.parametrize("name", ["perceiver", "detr", "prefix", "prompt"])
+@pytest.mark.parametrize("name", ["perceiver", "detr", "prefix", "prompt", "sam"])
 def test_a_file_keeps_what_the_rows_are(name: str, tmp_path: Path) -> None:
     trace = traced(name)
     trace.save(tmp_path / "one.safetensors")

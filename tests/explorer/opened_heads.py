@@ -17,11 +17,12 @@ from attention_viz.steps.head import OpenHead, open_head
 from attention_viz.steps.mixing import MixerHead, open_mixer
 from attention_viz.steps.pair import open_pair, pair_steps
 from attention_viz.steps.steps import STEPS, steps_of
+from attention_viz.trace.picking import Picking
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from tests.shipped import shipped
 
-__all__ = ["LONG", "OF_A_SCORE", "every_term", "long_text", "mixed", "two_parts", "write_opened"]
+__all__ = ["LONG", "OF_A_SCORE", "every_term", "long_text", "mixed", "picked", "two_parts", "write_opened"]
 
 LONG = 700
 # What becomes of a score before the softmax, in whatever model.
@@ -44,13 +45,19 @@ def _numbers(*shape: int) -> Tensor:
 
 
 def _opened(
-    call: Attention, head: int, parts: Mapping[str, Tensor] = MappingProxyType({}), *, knows: bool = False
+    call: Attention,
+    head: int,
+    parts: Mapping[str, Tensor] = MappingProxyType({}),
+    *,
+    knows: bool = False,
+    picking: Picking | None = None,
 ) -> OpenHead:
     count = call.shape[-1]
     tokens = Tokens.of_ids(range(count))
     matrix = _numbers(call.shape[0] * call.value.shape[-1], 200)
     joined = call.output.transpose(0, 1).flatten(1) @ matrix
-    layer = Layer(call, "0", _numbers(count, 200), joined, call.query * 0.5, call.key * 0.5, bias_parts=parts)
+    around = call.query * 0.5, call.key * 0.5
+    layer = Layer(call, "0", _numbers(count, 200), joined, *around, bias_parts=parts, picking=picking)
     axis, measured = {"decoder": tokens}, Fidelity(0.0, 0.0, 1e-5, "nothing")
     trace = Trace({"decoder": (layer,)}, axis, axis, torch.zeros(count, 2), Provenance("made for a test"), measured)
     return open_head(trace, 0, head, projections={"output": Projection(matrix)} if knows else {})
@@ -73,6 +80,16 @@ def two_parts() -> OpenHead:
 
 
 @cache
+def picked() -> OpenHead:
+    """Causal, with two keys at most for each query that an indexer picked by their place: low places score high."""
+    earlier = av.masks.causal(5)
+    scores = -torch.arange(5.0).expand(1, 5, 5).masked_fill(~earlier, torch.inf)
+    chosen = earlier & (torch.arange(5) < 2)
+    call = av.attend(_numbers(2, 5, 8), _numbers(2, 5, 8), _numbers(2, 5, 7), chosen)
+    return _opened(call, 1, picking=Picking(scores, chosen[None]))
+
+
+@cache
 def long_text() -> OpenHead:
     """So many tokens that only the chosen row is sent."""
     return _opened(av.attend(4 * _numbers(2, LONG, 8), _numbers(2, LONG, 8), _numbers(2, LONG, 8)), 1)
@@ -86,7 +103,12 @@ def mixed(model: str) -> MixerHead:
 
 def write_opened(folder: Path) -> None:
     """Write all for the browser's own tests, with what they have to find."""
-    for name, opened in (("every_term", every_term()), ("two_parts", two_parts()), ("long_row", long_text())):
+    for name, opened in (
+        ("every_term", every_term()),
+        ("two_parts", two_parts()),
+        ("picked", picked()),
+        ("long_row", long_text()),
+    ):
         query, key = _PAIR
         found = {step: STEPS[step].function(opened) if step in steps_of(opened) else None for step in OF_A_SCORE}
         told = {

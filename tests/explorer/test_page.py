@@ -2,7 +2,9 @@
 
 import html
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,13 @@ def test_what_does_not_exist_is_refused_by_name(many_kinds: Trace) -> None:
         explore(many_kinds, layer=9)
     with pytest.raises(av.ShapeError, match="layer 0 of the cross has no head 4; choose 0 to 2"):
         explore(many_kinds, stream="cross", head=4)
+
+
+@pytest.mark.parametrize("other", ["moon", None, 3, {}, Provenance("a model")], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("show", [av.explore, av.atlas, av.steps, lambda other: av.mask(other, other)])
+def test_what_is_no_trace_is_refused_by_name(show: Callable[[Any], object], other: object) -> None:
+    with pytest.raises(av.TraceError, match=f"not {type(other).__name__}; record one with model.trace"):
+        show(other)
 
 
 def test_the_file_is_one_page_that_says_its_charset_and_allows_no_other_host(many_kinds: Trace, tmp_path: Path) -> None:

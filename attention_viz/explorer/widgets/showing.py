@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.circuits.asked import Logit, Score
 from attention_viz.errors import ShapeError
-from attention_viz.explorer.page import Explorer, ExplorerPage, Opening, opening_of
+from attention_viz.explorer.page import Explorer, ExplorerPage, Opening, check_trace, opening_of
 from attention_viz.explorer.widgets.selection import HeadWidget, MaskWidget, checked
 from attention_viz.trace.ahead import Progress
 
@@ -85,7 +85,7 @@ def atlas(
         The widget. `selection` and `on_select` work as in `Explorer`.
 
     Raises:
-        TraceError: the stream doesn't exist, or has no softmax.
+        TraceError: it isn't a trace, the stream doesn't exist, or has no softmax.
         ShapeError: `traces` is empty.
         ImportError: anywidget is missing.
         ValueError: the view, metric or theme doesn't exist.
@@ -96,6 +96,8 @@ def atlas(
     several = [traces] if not isinstance(traces, Sequence) else list(traces)
     if not several:
         raise ShapeError("the atlas needs at least one trace; got none")
+    for one in several:
+        check_trace(one)
     if view not in VIEWS:
         raise ValueError(f"unknown view {view!r}; choose {', '.join(VIEWS)}")
     if metric not in METRICS:

@@ -15,7 +15,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.recording.interception.inside_torch import signature, with_inside
+from attention_viz.recording.interception.inside_torch import signature, with_inside, written_out
 
 _PLAIN = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm}
 _ADDED = {torch.baddbmm, Tensor.baddbmm}
@@ -223,6 +223,9 @@ class Following(TorchFunctionMode):
             return self._enter(func, args, named)
         if func in _SOFTMAX:
             return self._soften(func, args, named)
+        if func is functional.scaled_dot_product_attention and self._inside:
+            with self:
+                return written_out(*args, **named)
         product = product_of(func, args, named)
         if product is not None:
             return self._multiply(product, func, args, named)
@@ -286,7 +289,8 @@ class Following(TorchFunctionMode):
         assert weights.logits is not None
         if weights.place in self.taken:
             raise UnsupportedModel("it multiplies the same weights with values twice")
-        if not _holds(args[1] if func is torch.einsum and isinstance(args[1], Tensor) else args[0], weights):
+        first = args[1 if func is torch.einsum else 0]
+        if not _holds(first[0] if isinstance(first, list | tuple) else first, weights):
             raise UnsupportedModel("it multiplies values with the weights in another order")
         self.taken.add(weights.place)
         heard = FollowedCall(len(self.taken) - 1, weights.place, _module(), weights.logits, product, weights.way)

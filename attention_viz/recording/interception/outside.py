@@ -23,9 +23,9 @@ from attention_viz.recording.interception.plan import computing
 if TYPE_CHECKING:
     from attention_viz.recording.runner import Pass
 
-SOFTMAX, MANY = "a softmax of products", "torch's MultiheadAttention"
+SOFTMAX, MANY, FUSED = "a softmax of products", "torch's MultiheadAttention", "torch's scaled_dot_product_attention"
 # What a plan may follow.
-FOLLOWED = (SOFTMAX, MANY)
+FOLLOWED = (SOFTMAX, MANY, FUSED)
 
 _MARK = "_attention_viz_outside"
 # Operations by their names: those that multiply two tensors, with what is added to the product first or last,
@@ -40,7 +40,7 @@ _KERNEL = re.compile(r"attention|attn|transformer_encoder_layer", re.IGNORECASE)
 _IN_WORDS = (
     ("_transformer_encoder_layer", "torch's TransformerEncoderLayer"),
     ("_native_multi_head_attention", MANY),
-    ("scaled_dot_product", "torch's scaled_dot_product_attention"),
+    ("scaled_dot_product", FUSED),
     ("flex_attention", "torch's flex_attention"),
 )
 # Kernels with positions as the last axis but one.
@@ -156,7 +156,7 @@ class _Outside(TorchDispatchMode):
         product = next((mark for mark in marks if mark is not None and mark.kind == "product"), None)
         if product is None or kind != "softmax":
             return product
-        by = "torch's scaled_dot_product_attention" if name == "_safe_softmax" else SOFTMAX
+        by = FUSED if name == "_safe_softmax" else SOFTMAX
         return _Mark("weights", product.shape, by)
 
     def _count(self, by: str, shape: tuple[int, int] | None, apart: int = 0) -> None:

@@ -90,12 +90,15 @@ def _repeated(inputs: Mapping[str, Tensor], count: int) -> dict[str, Tensor]:
 
 
 def _padded(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Mask the first two tokens as padding, if there is a mask."""
+    """Mask the first two tokens, and an image's lower half, as padding, if there are masks."""
     found = dict(inputs)
     for name in ("attention_mask", "decoder_attention_mask"):
         if name in found:
             found[name] = found[name].clone()
             found[name][:, :2] = 0
+    if "pixel_mask" in found:
+        found["pixel_mask"] = found["pixel_mask"].clone()
+        found["pixel_mask"][:, found["pixel_mask"].shape[1] // 2 :] = 0
     return found
 
 

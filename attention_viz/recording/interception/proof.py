@@ -85,6 +85,11 @@ def _site(heard: FollowedCall, moved: list["_ShuffledLogits"]) -> CallSite:
 def _why_none(heard: FollowedCall, moved: Sequence["_ShuffledLogits"]) -> str:
     """Return why no product gives a call's logits, in words."""
     logits, place = heard.logits.tensor, heard.place
+    if logits.shape[-1] == 1:
+        return (
+            "attends to a single position of this example, which proves nothing; use a larger image or a longer text "
+            "or sound"
+        )
     own = [one for one in moved if place in one.steps]
     numbers = (logits, *(one.logits[place] for one in own))
     # Blocked cells are -inf.

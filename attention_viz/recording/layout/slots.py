@@ -1,6 +1,7 @@
-"""Finds the positions that a model adds to its input, by changing all of the input.
+"""Names the positions that a model adds to its input: latents, object queries, virtual tokens.
 
-Rows that no change moves in a module's first call were learned: latents, object queries, virtual tokens.
+Rows that no change of the input moves in a module's first call were learned. Later calls have the same ones if nothing
+moves them while each position keeps to itself. Words beside slots are where changing them moves a row.
 """
 
 import re
@@ -9,23 +10,36 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor
 
-from attention_viz.errors import AttentionVizError, UnsupportedModel
-from attention_viz.inputs.media.beside import marks_in
-from attention_viz.recording.recorder import Call
+from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.layout.origins import (
+    PROMPT,
+    SEEN,
+    TEXT,
+    Origins,
+    Side,
+    other_text,
+    sides_of,
+    words_of_rows,
+)
 from attention_viz.recording.towers import in_tower
-from attention_viz.trace.kind import Unit
+from attention_viz.trace.kind import STREAMS, Unit
 from attention_viz.trace.slots import joined_tokens, slot_tokens
 from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
     from attention_viz.recording.runner import Pass, Runner
 
-TEXT, SEEN = "text", "seen"
+
+class UnmatchedWordsError(UnsupportedModel):
+    """Raised if words aren't in their order, however attention is heard."""
+
+
 # Stands for the stream of a text's words, whichever that is.
 WORDS = "words"
+# A module's name with its numbers left out, and the number of its queries and keys.
+_Part = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
@@ -34,7 +48,7 @@ class Axis:
 
     Attributes:
         before: how many slots come first; `after` as many last.
-        rest: what moves the others: "text", "seen", or "" if there are none.
+        rest: what moves the others: "text", "seen", "prompt", or "" if there are none.
     """
 
     unit: Unit = Unit.LATENT
@@ -55,7 +69,7 @@ class Axis:
         slots = slot_tokens(self.unit, self.slots)
         if not others:
             return slots
-        found = rest(self.rest, others)
+        found = slot_tokens(Unit.PROMPT, others) if self.rest == PROMPT else rest(self.rest, others)
         return joined_tokens(*((slots, found) if self.before else (found, slots)))
 
 
@@ -77,44 +91,13 @@ class Axes:
 
 @dataclass(frozen=True)
 class SlotStreams:
-    """The streams with slots: one name per call, "" for ordinary calls, and their axes."""
+    """The streams with slots: one name per call, and their axes.
+
+    Ordinary calls have "" for a name, or "seen" if their positions are of an image or audio beside a text.
+    """
 
     names: tuple[str, ...]
     axes: Mapping[str, Axes]
-
-
-@dataclass(frozen=True)
-class _Side:
-    """Which rows of one side of a call move by the text, and which by what else is read."""
-
-    text: Tensor
-    seen: Tensor
-
-    def __len__(self) -> int:
-        return len(self.text)
-
-    @property
-    def still(self) -> Tensor:
-        """The rows that nothing moves."""
-        return ~(self.text | self.seen)
-
-    def read_by(self, unit: Unit, slots: int) -> Axis:
-        """Return the axis of keys that slots read; a class token that nothing moved isn't a slot."""
-        found = self.axis(unit)
-        if found is not None and found.rest and found.slots in (0, slots):
-            return found
-        return Axis(unit, rest=TEXT if bool(self.text.any()) and not bool(self.seen.any()) else SEEN)
-
-    def axis(self, unit: Unit) -> Axis | None:
-        """Return the axis, if its slots are together at one end."""
-        still = self.still.tolist()
-        rest = SEEN if bool(self.seen.any()) else TEXT if bool(self.text.any()) else ""
-        if not rest:
-            return Axis(unit, before=len(still))
-        if sum(one != other for one, other in pairwise(still)) > 1:
-            return None
-        count = sum(still)
-        return Axis(unit, before=count if still[0] else 0, after=0 if still[0] else count, rest=rest)
 
 
 def slot_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass", paths: Sequence[str]) -> SlotStreams:
@@ -123,112 +106,195 @@ def slot_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
     Args:
         paths: each call's module name.
     """
-    measured = _measured(runner, inputs, recorded)
-    patterns = [re.sub(r"\d+", "*", path) for path in paths]
-    first = {pattern: number for number, pattern in reversed(list(enumerate(patterns)))}
-    found, length = dict[str, tuple[str, Axes]](), _text_length(inputs)
-    reads_more = any(tensor.is_floating_point() for tensor in inputs.values())
-    for pattern, number in sorted(first.items(), key=lambda one: one[1]):
-        queries, keys = measured[number]
+    sides = sides_of(runner, inputs, recorded.calls)
+    # LXMERT's modules attend from words to patches, and from patches to words.
+    parts: list[_Part] = [
+        (re.sub(r"\d+", "*", path), len(queries), len(keys)) for path, (queries, keys) in zip(paths, sides, strict=True)
+    ]
+    found, reader = dict[_Part, tuple[str, Axes]](), _Reader.of(runner, inputs)
+    for part in dict.fromkeys(parts):
+        if (own := reader.named(part, *sides[parts.index(part)], found)) is not None:
+            found[part] = own
+    _check_words(runner, inputs, recorded, {parts.index(part): axes for part, (_, axes) in found.items()})
+    names, axes = _numbered(type(runner.model).__name__, found)
+    for part in dict.fromkeys(parts):
+        kinds = [side.alone.kinds for side in sides[parts.index(part)]]
+        if part not in names and reader.length and kinds == [(SEEN,), (SEEN,)] and not in_tower(part[0]):
+            names[part] = SEEN
+    return SlotStreams(tuple(names.get(part, "") for part in parts), axes)
+
+
+def _numbered(family: str, found: Mapping[_Part, tuple[str, Axes]]) -> tuple[dict[_Part, str], dict[str, Axes]]:
+    """Number streams of one kind whose positions differ: "pooling", "pooling 2"; return names and axes."""
+    names, axes, firsts = dict[_Part, str](), dict[str, Axes](), dict[str, _Part]()
+    for part, (kind, own) in found.items():
+        alike = [one for one, first in firsts.items() if found[first] == (kind, own) and first[1:] == part[1:]]
+        if (name := next((one for one in alike if _beside(firsts[one][0], part[0])), "")) == "":
+            number = 1 + sum(found[first][0] == kind for first in firsts.values())
+            name = kind if number == 1 else f"{kind} {number}"
+            if name not in (WORDS, *STREAMS):
+                raise UnsupportedModel(
+                    f"{family} adds more sets of positions than can be named: {kind} has {number}; use a model with "
+                    "fewer"
+                )
+            firsts[name], axes[name] = part, own
+        names[part] = name
+    return names, axes
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Facts of a model and its inputs, for the rules.
+
+    Attributes:
+        asks: the number of object queries; 0 without.
+        length: the number of a text's words; 0 without.
+        reads_more: whether it reads an image or audio.
+        writes: whether it has a target.
+    """
+
+    asks: int
+    length: int
+    reads_more: bool
+    writes: bool
+
+    @classmethod
+    def of(cls, runner: "Runner", inputs: Mapping[str, Tensor]) -> "_Reader":
+        """Read a model's configuration and inputs."""
+        asks: Any = getattr(runner.model.config, "num_queries", None)
+        return cls(
+            asks if isinstance(asks, int) else 0,
+            inputs["input_ids"].shape[1] if "input_ids" in inputs else 0,
+            any(tensor.is_floating_point() for tensor in inputs.values()),
+            "decoder_input_ids" in inputs,
+        )
+
+    def named(
+        self, part: _Part, queries: Side, keys: Side, found: Mapping[_Part, tuple[str, Axes]]
+    ) -> tuple[str, Axes] | None:
+        """Return the stream of a part's first call and its axes; None if it has no slots."""
+        path = part[0]
         # Queries of a target; and a tower's own positions, which nothing moves if its weights are near 0.
-        writes = "decoder_input_ids" in inputs and any("decoder" in part for part in pattern.split("."))
-        # LXMERT's modules attend from words to patches, and from patches to words.
-        calls = (call for call, own in zip(recorded.calls, patterns, strict=True) if own == pattern)
-        shapes = {call.attention.shape[1:] for call in calls}
-        if writes or len(shapes) > 1 or (in_tower(pattern) and len(queries) == len(keys)):
-            continue
-        unit = _unit(runner.model.config, pattern)
-        own = _continued(pattern, queries, keys, found, length) or _named(queries, keys, unit, reads_more=reads_more)
-        if own is None and unit is Unit.OBJECT and len(queries) == len(keys) == runner.model.config.num_queries:
+        writes = self.writes and any("decoder" in one for one in path.split("."))
+        if writes or (in_tower(path) and len(queries) == len(keys)):
+            return None
+        unit = Unit.OBJECT if self.asks and "decoder" in path.split(".") else Unit.LATENT
+        own = self._continued(path, queries, keys, found) or _learned(queries, keys, unit, reads_more=self.reads_more)
+        if own is None and unit is Unit.OBJECT and len(queries) == len(keys) == self.asks:
             # Queries that a model chooses from what it reads.
             own = "slots", Axes(Axis(unit, before=len(queries)), Axis(unit, before=len(queries)))
-        if own is None and not any(bool(side.seen.any()) for side in (queries, keys)):
-            own = _virtual(queries, keys, length)
-        if own is not None:
-            found[pattern] = own
-    for pattern, (_, axes) in found.items():
-        _check_order(runner, inputs, recorded, first[pattern], axes)
-    names = tuple(found[pattern][0] if pattern in found else "" for pattern in patterns)
-    axes = dict[str, Axes]()
-    for stream, own in found.values():
-        if axes.setdefault(stream, own) != own:
-            raise UnsupportedModel(
-                f"{type(runner.model).__name__} has several sets of learned queries in its {stream}, of "
-                f"{axes[stream].queries.slots} and {own.queries.slots}; use a model with one set"
-            )
-    return SlotStreams(names, axes)
+        if own is None and not any(bool(side.found.seen.any()) for side in (queries, keys)):
+            own = _virtual(queries, keys, self.length)
+        return own
+
+    def _continued(
+        self, path: str, queries: Side, keys: Side, found: Mapping[_Part, tuple[str, Axes]]
+    ) -> tuple[str, Axes] | None:
+        """Return the stream of a part whose positions are the slots of one before it, which have read something."""
+        for (other, *_), (_, axes) in reversed(list(found.items())):
+            if not _beside(path, other) or not axes.queries.slots:
+                continue
+            asks, answers = _again(queries, axes.queries), _again(keys, axes.queries)
+            if asks is not None and asks == answers and len(queries) == len(keys) != self.length:
+                return "slots", Axes(asks, asks)
+            if asks is not None and len(queries) != len(keys):
+                return "pooling", Axes(asks, _read_by(keys, asks.unit, asks.slots))
+            if answers is None or answers.unit is not Unit.LATENT:
+                continue
+            if bool(queries.found.still.all()) and bool((~keys.found.still).all()):
+                return "readout", Axes(Axis(Unit.OUTPUT, before=len(queries)), answers)
+            if queries.alone.kinds == (SEEN,) and bool(queries.alone.seen.all()):
+                return "readout", Axes(Axis(rest=SEEN), answers)
+        return None
 
 
-def _check_order(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass", number: int, axes: Axes) -> None:
-    """Refuse words beside slots in another order than the text's, as changing the first and the last shows."""
-    name = next((one for one in ("qformer_input_ids", "input_ids") if one in inputs), None)
-    sides = {"query": axes.queries, "key": axes.keys}
-    for side, axis in sides.items():
-        if axis.rest != TEXT or name is None:
-            continue
-        before: Tensor = getattr(recorded.calls[number].attention, side)
-        count = before.shape[-2] - axis.slots
-        words = range(inputs[name].shape[1])
-        if count != len(words):
-            continue  # these words have numbers for names
-        for at in (words[0], words[-1]):
-            other = inputs[name].clone()
-            other[0, at] = _other_text(runner, {name: inputs[name]})[name][0, at]
-            after: Tensor = getattr(runner.record({**inputs, name: other}).calls[number].attention, side)
-            moved = int((after - before).square().sum(dim=(0, 2)).argmax())
-            if moved != axis.before + at:
-                raise UnsupportedModel(
-                    f"can't match positions to words: {type(runner.model).__name__} has word {at} of its text at "
-                    f"position {moved}, not {axis.before + at}"
-                )
+def _again(side: Side, axis: Axis) -> Axis | None:
+    """Return the axis of a side whose rows are an axis's slots, with or without others beside them."""
+    found = _axis(side.alone, axis.unit)
+    return found if found in (axis, Axis(axis.unit, before=axis.slots)) else None
 
 
-def _unit(config: Any, pattern: str) -> Unit:
-    asks = "decoder" in pattern.split(".") and isinstance(getattr(config, "num_queries", None), int)
-    return Unit.OBJECT if asks else Unit.LATENT
+def _learned(queries: Side, keys: Side, unit: Unit, *, reads_more: bool) -> tuple[str, Axes] | None:
+    """Return a part's stream if its first call's queries are slots, alone or beside others."""
+    if bool(queries.found.still.all()):
+        own = Axis(unit, before=len(queries))
+        if bool(keys.found.still.all()) and len(keys) == len(queries):
+            return "slots", Axes(own, own)
+        return "pooling", Axes(own, _read_by(keys, unit, len(queries)))
+    own = _axis(queries.found, unit)
+    beside = own is not None and own.slots > 0 and (own.rest == PROMPT or (own.rest == TEXT and reads_more))
+    if own is not None and beside and _axis(keys.found, unit) == own:
+        return "slots", Axes(own, own)
+    return _crossing(queries, keys, unit)
 
 
-def _virtual(queries: _Side, keys: _Side, length: int) -> tuple[str, Axes] | None:
+def _crossing(queries: Side, keys: Side, unit: Unit) -> tuple[str, Axes] | None:
+    """Return "cross" for words that read an image or audio, or the other way round."""
+    seen = _axis(keys.found, unit)
+    if bool(queries.found.text.all()) and not bool(keys.found.text.any()) and seen is not None and seen.rest == SEEN:
+        return "cross", Axes(Axis(rest=TEXT), seen)
+    if queries.alone.kinds == (SEEN,) and keys.alone.kinds == (TEXT,):
+        if bool(queries.alone.seen.all()) and bool(keys.alone.text.all()):
+            return "cross", Axes(Axis(rest=SEEN), Axis(rest=TEXT))
+    return None
+
+
+def _virtual(queries: Side, keys: Side, length: int) -> tuple[str, Axes] | None:
     """Return the words' stream, if virtual tokens are among its keys, and maybe among its queries."""
-    rows, columns = queries.axis(Unit.VIRTUAL), keys.axis(Unit.VIRTUAL)
+    rows, columns = _axis(queries.found, Unit.VIRTUAL), _axis(keys.found, Unit.VIRTUAL)
     if rows is None or columns is None or not columns.slots or len(keys) - columns.slots != length:
         return None
     return (WORDS, Axes(rows, columns)) if len(queries) - rows.slots == length else None
 
 
-def _named(queries: _Side, keys: _Side, unit: Unit, *, reads_more: bool) -> tuple[str, Axes] | None:
-    """Return a pattern's stream if its first call's queries are slots, alone or before words."""
-    if bool(queries.still.all()):
-        own = Axis(unit, before=len(queries))
-        if bool(keys.still.all()) and len(keys) == len(queries):
-            return "slots", Axes(own, own)
-        return "pooling", Axes(own, keys.read_by(unit, len(queries)))
-    own = queries.axis(unit)
-    mixed = own is not None and own.slots and own.rest == TEXT and keys.axis(unit) == own
-    if own is not None and mixed and reads_more:
-        return "slots", Axes(own, own)
-    seen = keys.axis(unit)
-    if bool(queries.text.all()) and not bool(keys.text.any()) and seen is not None and seen.rest == SEEN:
-        return "cross", Axes(Axis(rest=TEXT), seen)
-    return None
+def _read_by(keys: Side, unit: Unit, slots: int) -> Axis:
+    """Return the axis of keys that slots read; a class token that nothing moved isn't a slot."""
+    found = _axis(keys.found, unit)
+    if found is not None and found.rest and found.slots in (0, slots):
+        return found
+    return Axis(unit, rest=TEXT if keys.alone.kinds == (TEXT,) else SEEN)
 
 
-def _continued(
-    pattern: str, queries: _Side, keys: _Side, found: Mapping[str, tuple[str, Axes]], length: int
-) -> tuple[str, Axes] | None:
-    """Return the stream of a pattern whose queries are the slots of one before it, which have read something since."""
-    for other, (_, axes) in reversed(list(found.items())):
-        if not _beside(pattern, other):
-            continue
-        slots, unit = axes.queries.slots, axes.queries.unit
-        own = Axis(unit, before=slots)
-        if len(queries) == len(keys) == slots != length:
-            return "slots", Axes(own, own)
-        if len(queries) == slots != len(keys):
-            return "pooling", Axes(own, keys.read_by(unit, slots))
-        if bool(queries.still.all()) and len(keys) == slots and bool((~keys.still).all()) and unit is Unit.LATENT:
-            return "readout", Axes(Axis(Unit.OUTPUT, before=len(queries)), own)
-    return None
+def _axis(origins: Origins, unit: Unit) -> Axis | None:
+    """Return the axis, if its slots are together at one end."""
+    still = origins.still.tolist()
+    rest = next((kind for kind in (SEEN, TEXT, PROMPT) if kind in origins.kinds), "")
+    if not rest:
+        return Axis(unit, before=len(still))
+    if rest == PROMPT:  # a row that fills up the points belongs to them
+        return Axis(unit, before=still.index(False), rest=rest)
+    if sum(one != other for one, other in pairwise(still)) > 1:
+        return None
+    count = sum(still)
+    return Axis(unit, before=count if still[0] else 0, after=0 if still[0] else count, rest=rest)
+
+
+def _check_words(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass", axes: Mapping[int, Axes]) -> None:
+    """Refuse words in another order than the text's, as changing each of them shows.
+
+    Args:
+        axes: by a call's number.
+    """
+    name = next((one for one in ("qformer_input_ids", "input_ids") if one in inputs), None)
+    if name is None or not any(TEXT in (one.queries.rest, one.keys.rest) for one in axes.values()):
+        return
+    # Placeholders can't be changed.
+    changed = (other_text(runner, {name: inputs[name]})[name] != inputs[name])[0].tolist()
+    rows = words_of_rows(runner, inputs, name)
+    for number, own in axes.items():
+        for side, axis in enumerate((own.queries, own.keys)):
+            moved = rows[number][side].tolist()
+            if axis.rest != TEXT or len(moved) - axis.slots != len(changed):
+                continue  # these words have numbers for names
+            found = moved[axis.before : len(moved) - axis.after]
+            wrong = [at for at, own_word in enumerate(found) if changed[at] and own_word != at + 1]
+            if wrong:
+                at, word = wrong[0], found[wrong[0]]
+                raise UnmatchedWordsError(
+                    f"can't match positions to words: {type(runner.model).__name__} has "
+                    f"{f'word {word - 1}' if word else 'no word'} of its text at position {axis.before + at}, not word "
+                    f"{at}"
+                )
 
 
 def _beside(one: str, other: str) -> bool:
@@ -236,75 +302,3 @@ def _beside(one: str, other: str) -> bool:
     first, second = one.split("."), other.split(".")
     common = next((at for at, pair in enumerate(zip(first, second, strict=False)) if pair[0] != pair[1]), 0)
     return common > 0 and first[:common] != ["model"]
-
-
-def _text_length(inputs: Mapping[str, Tensor]) -> int:
-    return next((tensor.shape[1] for name, tensor in inputs.items() if name == "input_ids"), 0)
-
-
-def _measured(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass") -> list[tuple[_Side, _Side]]:
-    """Return what moves each call's queries and keys."""
-    after = {TEXT: _after_other_text(runner, inputs), SEEN: runner.record(_other_seen(inputs)).calls}
-    if any(len(calls) != len(recorded.calls) for calls in after.values()):
-        raise UnsupportedModel(f"{type(runner.model).__name__} makes other attention calls for another input")
-    return [
-        (_side(call, number, after, "query"), _side(call, number, after, "key"))
-        for number, call in enumerate(recorded.calls)
-    ]
-
-
-def _side(call: Call, number: int, after: Mapping[str, Sequence[Call]], name: str) -> _Side:
-    before: Tensor = getattr(call.attention, name)
-    none = torch.zeros(before.shape[-2], dtype=torch.bool)
-    moves = {kind: _moved(before, getattr(calls[number].attention, name)) for kind, calls in after.items()}
-    return _Side(moves.get(TEXT, none), moves.get(SEEN, none))
-
-
-def _moved(before: Tensor, after: Tensor) -> Tensor:
-    """Return which rows of (head, row, width) differ."""
-    if before.shape != after.shape:
-        raise UnsupportedModel("it attends over other rows for another input")
-    # Bit by bit: what reads the input may move by little.
-    return (after != before).any(dim=-1).any(dim=0).cpu()
-
-
-def _after_other_text(runner: "Runner", inputs: Mapping[str, Tensor]) -> Sequence[Call]:
-    """Return the calls with other ids at every position, placeholders as they are."""
-    try:
-        return runner.record(_other_text(runner, inputs)).calls
-    except AttentionVizError:
-        raise
-    except Exception:  # a placeholder that its configuration doesn't name; those repeat
-        return runner.record(_other_text(runner, inputs, repeated=False)).calls
-
-
-def _other_text(runner: "Runner", inputs: Mapping[str, Tensor], *, repeated: bool = True) -> dict[str, Tensor]:
-    """Return the inputs with other ids, except for placeholders, or for all ids that occur several times."""
-    names = [name for name in inputs if name.endswith("input_ids") and not name.startswith("decoder")]
-    found = dict(inputs)
-    for name in names:
-        ids = inputs[name].clone()
-        marks = set(marks_in(runner.model, ids)) if name == "input_ids" else set[int]()
-        if not repeated:
-            row: list[int] = ids[0].tolist()
-            marks |= {at for at, one in enumerate(row) if row.count(one) > 1}
-        pool = sorted({one for at, one in enumerate(ids[0].tolist()) if at not in marks})
-        following = (
-            dict(zip(pool, [*pool[1:], *pool[:1]] if len(pool) > 1 else [pool[0] + 1], strict=True)) if pool else {}
-        )
-        for at, one in enumerate(ids[0].tolist()):
-            if at not in marks:
-                ids[0, at] = following[one]
-        found[name] = ids
-    return found
-
-
-def _other_seen(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the inputs with other numbers in every image or sound."""
-    chance = torch.Generator().manual_seed(0)
-    floating = {
-        name: tensor + (1 + tensor.abs()) * torch.randn(tensor.shape, generator=chance).to(tensor)
-        for name, tensor in inputs.items()
-        if tensor.is_floating_point()
-    }
-    return {**inputs, **floating}

@@ -1,7 +1,7 @@
 """Plotly figures and their clicks."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -14,10 +14,12 @@ _CONFIG: dict[str, Any] = {"displaylogo": False, "displayModeBar": False}
 _NUMBERS = 2
 
 
-def show_picture(figure: go.Figure, key: str, description: str, *, tools: bool = False) -> None:
-    """Show our figure; the alternative text names its largest numbers, too."""
+def show_picture(
+    figure: go.Figure, key: str, description: str, *, tools: bool = False, theme: Literal["streamlit"] | None = None
+) -> None:
+    """Show a figure, in the page's theme unless it has ours; its alternative text names its largest numbers, too."""
     config: dict[str, Any] = {"displaylogo": False} if tools else _CONFIG
-    st.plotly_chart(figure, theme=None, key=key, config=config, alt=alternative_text(figure, description))
+    st.plotly_chart(figure, theme=theme, key=key, config=config, alt=alternative_text(figure, description))
 
 
 def show_to_click(figure: go.Figure, key: str, description: str, on_click: Callable[[tuple[int, int]], None]) -> None:

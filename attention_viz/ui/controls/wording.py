@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.edits.words import listed
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.trace.kind import InputKind
+from attention_viz.trace.kind import InputKind, stream_kind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import MOST_MORE, State
 from attention_viz.ui.address.kinds import fits_link
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
 # The attention types' labels.
-STREAMS = {
+_STREAMS = {
     "encoder": "encoder",
     "decoder": "decoder",
     "cross": "cross",
@@ -41,6 +41,12 @@ WORDING = ("second", "more", "special", "chat")
 # How tokenizers write the tokens that stand for no text, such as "[MASK]", "<|endoftext|>" and "</s>".
 _RESERVED = re.compile(r"\[[A-Z]+\]|</?[a-z|_]+>")
 _NOTHING = "Nothing was added around the text"
+
+
+def stream_label(stream: str) -> str:
+    """Return an attention type's label, such as "pooling 2"."""
+    kind = stream_kind(stream)
+    return _STREAMS.get(kind, kind) + stream.removeprefix(kind)
 
 
 def text_box(label: str, name: str, placeholder: str | None = None, *, labelled: bool = True) -> None:
@@ -90,16 +96,16 @@ def pick_stream(state: State, *, mixers: bool = False) -> None:
     """Draw the stream's picker, if there are several."""
     found = streams(state, mixers=mixers)
     if len(found) > 1:
-        shown = STREAMS.get(state.stream or found[0], state.stream or found[0])
+        shown = stream_label(state.stream or found[0])
         widgets.show(
             st.selectbox,
             "Stream",
             of=SHARED,
             name="stream",
-            options={stream: STREAMS.get(stream, stream) for stream in found},
+            options={stream: stream_label(stream) for stream in found},
             width=widgets.fitting(shown),
             # Until a finding or a person chooses, the page shows the first.
-            placeholder=STREAMS.get(found[0], found[0]),
+            placeholder=stream_label(found[0]),
             label_visibility="collapsed",
         )
 

@@ -94,7 +94,7 @@ def _draw(number: int, panel: EntryPoint, shown: Any) -> None:
     if isinstance(shown, str):
         _frame(key=f"panel-frame-{number}", data={"html": _page(shown), "title": panel.name, "height": _HEIGHT})
     elif isinstance(shown, go.Figure):
-        show_picture(shown, f"panel-figure-{number}", panel.name)
+        show_picture(shown, f"panel-figure-{number}", panel.name, theme="streamlit")
     else:
         st.dataframe(shown.head(MOST_ROWS), key=f"panel-table-{number}")
         if len(shown) > MOST_ROWS:

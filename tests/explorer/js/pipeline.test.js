@@ -118,6 +118,22 @@ test("a blocked key says why, and weighs nothing", () => {
   assert.match(plain(weightTold(opened, pair, pair.lanes[4])), /its weight is 0$/);
 });
 
+test("a key that an indexer left out is said to be so, and others to be blocked", () => {
+  const {opened} = openedPair("picked");
+  const [left, later] = [3, 4].map((key) => openPair(opened, 3, key, 6));
+  assert.deepEqual(
+    [0, 2, 3, 4].map((key) => reasonOf(opened, left, key) === "left"),
+    [false, true, true, false],
+  );
+  assert.equal(plain(entryTold(opened, left, left.lanes[3])).split(": ")[1], "not picked, 2 below the cut");
+  assert.match(plain(weightTold(opened, left, left.lanes[3])), /not picked, so its weight is 0$/);
+  assert.match(plain(entryTold(opened, later, later.lanes[4])), /blocked, it comes later than the query: −∞$/);
+  const [allowed, blocked] = [left, later].map((pair) => chainOf(opened, pair).at(-1));
+  assert.equal(allowed.how, "1 later key blocked, 2 not picked");
+  assert.match(stepTold(allowed, opened.header), /^not picked: /);
+  assert.match(stepTold(blocked, opened.header), /^blocked: /);
+});
+
 const MIXED = ["state_space", "own_token", "delta_rule"];
 
 test("without a softmax the stages of a pair are those that Python opens, and end in its weight", () => {

@@ -18,7 +18,7 @@ from transformers import SiglipConfig, SiglipModel
 import attention_viz as av
 from attention_viz.errors import UnsupportedModel
 from attention_viz.recording.as_written import plainly
-from attention_viz.recording.interception.outside import OutsideCall, outside_calls
+from attention_viz.recording.interception.outside import FOLLOWED, OutsideCall, outside_calls
 from attention_viz.ui.parts.badge import comparison_words
 from tests.models.families import build, ids
 
@@ -26,6 +26,10 @@ Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 SDPA = "torch's scaled_dot_product_attention"
 SOFTMAX = "a softmax of products"
 MANY = "torch's MultiheadAttention"
+
+
+# The operation behind the function, which no mode of ours hears.
+beneath: Any = torch.ops.aten.scaled_dot_product_attention.default
 
 
 def soft(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -101,7 +105,7 @@ WAYS: dict[str, tuple[Attend, str]] = {
     "sdpa, imported by its name": (by_another_name, SDPA),
     "sdpa, causal": (lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, is_causal=True), SDPA),
     "sdpa without a batch": (lambda q, k, v: by_another_name(q[0], k[0], v[0])[None], SDPA),
-    "sdpa, an operation": (torch.ops.aten.scaled_dot_product_attention.default, SDPA),
+    "sdpa, an operation": (beneath, SDPA),
     "flex_attention": (flex_attention, "torch's flex_attention"),
     "softmax": (soft, SOFTMAX),
     "softmax by heads": (by_heads, SOFTMAX),
@@ -115,6 +119,11 @@ WAYS: dict[str, tuple[Attend, str]] = {
     "softmax in inference mode": (in_inference_mode, SOFTMAX),
     "TorchScript": (scripted, SOFTMAX),
     "another package's kernel": (packaged, "the operation flash_attn_forward"),
+}
+# What our function could stand in for, but not in this model.
+UNFIT = {
+    "sdpa, causal": "attends ahead in only some layers",
+    "sdpa without a batch": "computes a batch differently from its rows one by one",
 }
 
 
@@ -187,11 +196,51 @@ def test_a_layer_that_attends_by_any_other_way_is_never_left_out(way: str) -> No
     try:
         wrapped = av.wrap(model)
     except UnsupportedModel as error:
-        assert f"attends in encoder.layer.1.attention.self by {by}, outside" in str(error)
+        assert UNFIT.get(way, f"attends in encoder.layer.1.attention.self by {by}, outside") in str(error)
     else:  # what our function may stand in for is recorded
-        assert by == SOFTMAX
+        assert by in FOLLOWED
         assert wrapped.trace_ids(ids(9)).layer_count() == 3
         assert wrapped.layers_without_attention == wrapped.left_out == ()
+
+
+def causally(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return functional.scaled_dot_product_attention(query, key, value, is_causal=True, scale=0.3)
+
+
+def masked(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    allowed = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool).tril(2)
+    return functional.scaled_dot_product_attention(query, key, value, allowed, scale=0.3)
+
+
+def biased(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    distance = torch.arange(key.shape[-2]).float() / 7 - torch.arange(query.shape[-2]).float()[:, None] / 9
+    return functional.scaled_dot_product_attention(query, key, value, distance.expand(1, 5, -1, -1), scale=0.3)
+
+
+def shared_keys(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """All five heads have the keys and values of the first."""
+    return functional.scaled_dot_product_attention(query, key[:, :1], value[:, :1], scale=0.3, enable_gqa=True)
+
+
+@pytest.mark.parametrize("attend", [causally, masked, biased, shared_keys])
+def test_weights_of_torchs_fused_attention_are_those_that_one_hot_values_read(attend: Attend) -> None:
+    model: Any = build("bert")
+    for layer in model.encoder.layer:
+        layer.attention.self = Own(attend).eval()
+    own = model.encoder.layer[1].attention.self
+    trace = av.wrap(model).trace_ids(ids(9))
+    heard = list[tuple[Tensor, Tensor]]()
+
+    def listening(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        heard.append((query, key))
+        return attend(query, key, value)
+
+    own.attend = listening
+    with torch.no_grad():
+        model(ids(9))
+    (query, key), places = heard[0], torch.eye(9).expand(1, 5, 9, 9)
+    assert torch.allclose(trace.attention(1).weights, attend(query, key, places)[0], atol=1e-6)
+    assert trace.provenance.route == "interception" and trace.fidelity.ok
 
 
 @pytest.mark.parametrize("options", [{}, {"need_weights": False}])
@@ -223,20 +272,20 @@ def test_what_was_compiled_is_heard_too() -> None:
     model = patched(Own(torch.compile(functional.scaled_dot_product_attention, backend="eager")))
     with torch.no_grad():
         model(ids(9))  # compiled, and kept for later
-    with pytest.raises(UnsupportedModel, match=r"in encoder\.layer\.1\.attention\.self by torch's scaled_dot"):
-        av.wrap(model)
+    trace = av.wrap(model).trace_ids(ids(9))
+    assert trace.layer_count() == 3 and trace.fidelity.ok
 
 
 def test_all_layers_that_attend_otherwise_are_named_and_the_way_out_is_told() -> None:
     model: Any = build("bert")
     for layer in model.encoder.layer:
-        layer.attention.self = Own(functional.scaled_dot_product_attention)
+        layer.attention.self = Own(beneath)
     with pytest.raises(UnsupportedModel, match=r"layer\.0\..*layer\.1\..*layer\.2\..*outside transformers.*av\.record"):
         av.wrap(model)
 
 
 def test_a_module_that_two_layers_share_is_refused_once() -> None:
-    shared = Own(functional.scaled_dot_product_attention)
+    shared = Own(beneath)
     model = patched(shared, layer=0)
     model.encoder.layer[2].attention.self = shared
     with pytest.raises(UnsupportedModel, match=r"attends in encoder\.layer\.0\.attention\.self by"):
@@ -246,7 +295,7 @@ def test_a_module_that_two_layers_share_is_refused_once() -> None:
 def test_a_layer_more_that_attends_between_the_tokens_is_refused() -> None:
     model: Any = build("bert with a head")
     inner = model.cls.forward
-    model.more = Own(functional.scaled_dot_product_attention).eval()
+    model.more = Own(beneath).eval()
 
     def after_more(hidden: Tensor) -> Tensor:
         return inner(hidden + model.more(hidden)[0])
@@ -283,7 +332,7 @@ def test_siglips_pooling_head_is_a_stream() -> None:
 def test_a_tower_beside_the_streams_is_named_and_no_layer_of_it_is_said_to_be_without_attention() -> None:
     model, inputs = siglip()
     for layer in model.vision_model.encoder.layers:
-        layer.self_attn = Own(functional.scaled_dot_product_attention, 32).eval()
+        layer.self_attn = Own(beneath, 32).eval()
     wrapped = av.wrap(model, inputs=inputs)
     assert wrapped.streams == ("encoder", "pooling")
     assert wrapped.layers_without_attention == ()
@@ -293,7 +342,7 @@ def test_a_tower_beside_the_streams_is_named_and_no_layer_of_it_is_said_to_be_wi
 def test_what_attends_in_a_longer_text_only_is_found_when_one_comes() -> None:
     model: Any = build("bert with a head")
     inner = model.cls.forward
-    model.more = Own(functional.scaled_dot_product_attention).eval()
+    model.more = Own(beneath).eval()
 
     def forward(hidden: Tensor) -> Tensor:
         return inner(hidden + model.more(hidden)[0] if hidden.shape[1] > 20 else hidden)
@@ -310,7 +359,7 @@ def test_what_attends_in_a_longer_text_only_is_found_when_one_comes() -> None:
 def test_what_is_left_out_is_named_each_time() -> None:
     model, inputs = siglip()
     for layer in model.vision_model.encoder.layers:
-        layer.self_attn = Own(functional.scaled_dot_product_attention, 32).eval()
+        layer.self_attn = Own(beneath, 32).eval()
     wrapped = av.wrap(model, inputs=inputs)
     named = [wrapped.trace(inputs).provenance.left_out for _ in range(3)]
     assert named[0] and named == named[:1] * 3

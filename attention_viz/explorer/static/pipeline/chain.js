@@ -1,7 +1,7 @@
 // What becomes of one score before the softmax: each step that the model has, and what it changed. Without a softmax, the
 // stages that make a weight.
 
-import {present, rowOf, signed, stageText, written} from "./numbers.js";
+import {isUnpicked, present, rowOf, signed, stageText, written} from "./numbers.js";
 
 /** @import {Opened, Pair, PipelineHeader} from "./numbers.js" */
 
@@ -16,6 +16,7 @@ const [ROOMY, CROWDED, SKIPPED] = [80, 62, 52];
  * @property {number} value  after it
  * @property {string} how  what it does, in a few signs
  * @property {boolean} skipped  whether it changed nothing in the whole row
+ * @property {boolean} [left]  whether an indexer left the key out
  * @property {Part[]} [parts]  of a bias, what it is the sum of, where that is known */
 
 /** @typedef {{name: string, value: number}} Part */
@@ -83,7 +84,7 @@ export function heightsOf(chain) {
   return chain.slice(1).map(({skipped}) => (skipped ? SKIPPED : chain.length > 3 ? CROWDED : ROOMY));
 }
 
-/** @type {Record<string, (opened: Opened, pair: Pair, row: number) => {how: string, skipped: boolean, parts?: Part[]}>} */
+/** @type {Record<string, (opened: Opened, pair: Pair, row: number) => {how: string, skipped: boolean, left?: boolean, parts?: Part[]}>} */
 const HOW = {
   scores: () => ({how: "sum", skipped: false}),
   scaled: ({header}) => ({how: scaling(header), skipped: header.scale === 1}),
@@ -97,7 +98,11 @@ const HOW = {
     const why = parts.length > 1 ? `in ${parts.length} parts` : (parts[0]?.name ?? "for these positions");
     return {how: skipped ? "adds 0 to this row: skipped" : `${added} ${why}`, skipped, parts};
   },
-  allowed: (opened, pair) => ({how: blocking(opened, pair), skipped: pair.blocked === 0}),
+  allowed: (opened, pair) => ({
+    how: blocking(opened, pair),
+    skipped: pair.blocked === 0,
+    left: isUnpicked(pair, pair.key),
+  }),
 };
 
 /** @param {Opened} opened @param {Pair} pair @param {number} row @returns {Part[]} */
@@ -115,23 +120,29 @@ export function scaling({scale, d_k: width}) {
 /** @param {Opened} opened @param {Pair} pair */
 function blocking(opened, pair) {
   if (pair.blocked === 0) return "nothing blocked: skipped";
-  const reasons = new Set(
-    [...pair.row.keys()].filter((key) => pair.row[key] === -Infinity).map((key) => reasonOf(opened, pair, key)),
-  );
-  const kind = reasons.size === 1 ? (reasons.has("later") ? "later " : reasons.has("padding") ? "padding " : "") : "";
-  return `${pair.blocked} ${kind}${pair.blocked === 1 ? "key" : "keys"} blocked`;
+  const all = [...pair.row.keys()].filter((key) => pair.row[key] === -Infinity);
+  const reasons = all.map((key) => reasonOf(opened, pair, key)).filter((reason) => reason !== "left");
+  const left = all.length - reasons.length;
+  const kinds = new Set(reasons);
+  const kind = kinds.size === 1 ? (kinds.has("later") ? "later " : kinds.has("padding") ? "padding " : "") : "";
+  const blocked = `${reasons.length} ${kind}${reasons.length === 1 ? "key" : "keys"} blocked`;
+  if (!left) return blocked;
+  return reasons.length ? `${blocked}, ${left} not picked` : `${left} not picked`;
 }
 
-/** Why a query may not look at a key: it is padding, it comes later, or a mask says so.
- * @param {Opened} opened @param {{query: number}} pair @param {number} key @returns {"padding" | "later" | "mask"} */
-export function reasonOf({header}, {query}, key) {
+/** Why a query doesn't look at a key: an indexer left it out, it is padding, it comes later, or a mask says so.
+ * @param {Opened} opened @param {Pick<Pair, "query" | "margins">} pair @param {number} key
+ * @returns {"left" | "padding" | "later" | "mask"} */
+export function reasonOf({header}, pair, key) {
+  const {query} = pair;
+  if (isUnpicked(pair, key)) return "left";
   if (header.axes[header.axis.key].padding.includes(key)) return "padding";
   return (header.mixer?.causal ?? header.stream === "decoder") && key > query ? "later" : "mask";
 }
 
 /** How a number came about, for the line of arithmetic.
  * @param {ChainStep} step @param {Pick<PipelineHeader, "softcap" | "mixer">} header */
-export function stepTold({name, before, value, how, parts = []}, {softcap, mixer}) {
+export function stepTold({name, before, value, how, left = false, parts = []}, {softcap, mixer}) {
   if (mixer) {
     const [from, to] = [before, value].map((number) => stageText({isSigned: true}, number));
     return /^[\u00d7\u00f7+\u2212]/.test(how) ? `${from} ${how} = ${to}` : `${from} \u2192 ${how} \u2192 ${to}`;
@@ -144,5 +155,6 @@ export function stepTold({name, before, value, how, parts = []}, {softcap, mixer
     const added = all.map((part) => `${signed(part.value).replace(/^./, "$& ")} ${part.name}`);
     return `${from} ${added.join(" ")} = ${to}`;
   }
-  return value === -Infinity ? `blocked: ${from} becomes ${to}` : `${how}, but not this one: ${from} stays`;
+  if (value === -Infinity) return `${left ? "not picked" : "blocked"}: ${from} becomes ${to}`;
+  return `${how}, but not this one: ${from} stays`;
 }

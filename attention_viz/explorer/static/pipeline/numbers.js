@@ -70,7 +70,9 @@ import {readAxis} from "../data/tokens.js";
  * @property {number[]} named  the dimensions of the largest terms, largest first
  * @property {number} weight
  * @property {boolean} isBlocked
- * @property {number} blocked  how many keys the query may not look at
+ * @property {number} blocked  how many keys the query doesn't look at
+ * @property {Float32Array | null} margins  by key: how far it is below the cut if an indexer left it out, else NaN; null
+ *   without an indexer
  * @property {Float32Array} row  what enters the softmax, by key
  * @property {Float32Array} weights  by key
  * @property {ArrayLike<number>} shares  by key
@@ -122,11 +124,17 @@ export function openPair(opened, query, key, count) {
   const blocked = masked.reduce((sum, entry) => sum + Number(entry === -Infinity), 0);
   return {
     ...{query, key, q, k, terms, blocked, weights, shares, isSigned, row: masked},
+    margins: rowOf(opened, "margins", row),
     named: order.slice(0, count),
     weight: weights[key],
     isBlocked: masked[key] === -Infinity,
     lanes: lanesOf(opened, key, masked, weights, shares),
   };
+}
+
+/** Whether an indexer left a key out. @param {Pick<Pair, "margins">} pair @param {number} key */
+export function isUnpicked({margins}, key) {
+  return margins !== null && !Number.isNaN(margins[key] ?? NaN);
 }
 
 /** Each weight's size over the sum of all sizes. @param {Float32Array} weights */

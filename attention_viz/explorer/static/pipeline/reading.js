@@ -2,7 +2,7 @@
 
 import {chainOf, stagesTold} from "./chain.js";
 import {element} from "../parts/element.js";
-import {written} from "./numbers.js";
+import {isUnpicked, written} from "./numbers.js";
 import {weightText} from "../data/scale.js";
 
 /** @import {Opened, Pair} from "./numbers.js"
@@ -27,7 +27,10 @@ export function tellWay({opened, pair, reading}) {
     if (skipped) continue;
     const biased = of.length === 1 ? how : `${how.split(" ")[0]} ${of.length > 1 ? "bias" : "by position"}`;
     /** @type {Record<string, string>} */
-    const did = {allowed: Number.isFinite(value) ? "allowed" : "blocked", biased};
+    const did = {
+      allowed: Number.isFinite(value) ? "allowed" : isUnpicked(pair, pair.key) ? "not picked" : "blocked",
+      biased,
+    };
     const step = did[name] ?? how.split(" = ")[0];
     parts.push(name === "scores" ? ` = ${written(value)}` : ` \u2192 ${step} = ${written(value)}`);
   }

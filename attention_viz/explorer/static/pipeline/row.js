@@ -2,7 +2,7 @@
 
 import {bar, cut, flow, label, tidy, widthOf} from "./scene.js";
 import {svg} from "../parts/element.js";
-import {stageText, written} from "./numbers.js";
+import {isUnpicked, stageText, written} from "./numbers.js";
 import {weightText} from "../data/scale.js";
 import {entryTold, exponentials, rowSum, weightTold} from "./told.js";
 
@@ -202,7 +202,13 @@ function drawEntry(scene, pair, one, isChosen, {y, lane, spans, scale: {zero, un
   const thick = Math.min(20, lane * 0.62);
   if (one.entry === -Infinity) {
     const box = {x: tidy(spans.scores), y: tidy(y - thick / 2), width: tidy(spans.full), height: tidy(thick)};
-    scene.add(tags, svg("rect", {...box, class: "av-hatched"}));
+    const left = isUnpicked(pair, one.key);
+    scene.add(tags, svg("rect", {...box, class: left ? "av-hatched av-unpicked" : "av-hatched"}));
+    if (left)
+      scene.add(
+        tags,
+        svg("circle", {cx: tidy(spans.scores + spans.full / 2), cy: tidy(y), r: 2.5, class: "av-pick-dot"}),
+      );
     return;
   }
   const low = one.entry * unit;

@@ -1,7 +1,7 @@
 // What the lanes of the row say when pointed at: how an entry and a weight come about.
 
 import {reasonOf, stagesTold} from "./chain.js";
-import {stageText, written} from "./numbers.js";
+import {isUnpicked, stageText, written} from "./numbers.js";
 import {partOfSize} from "../data/mixing.js";
 import {weightText} from "../data/scale.js";
 
@@ -13,6 +13,14 @@ const REASONS = {
   later: "it comes later than the query",
   mask: "a mask blocks it",
 };
+
+/** @param {Opened} opened @param {Pair} pair @param {number} key */
+function whyNot(opened, pair, key) {
+  const reason = reasonOf(opened, pair, key);
+  if (reason !== "left") return `blocked, ${REASONS[reason]}`;
+  const below = -(pair.margins?.[key] ?? NaN);
+  return `not picked${Number.isFinite(below) ? `, ${Number(below.toPrecision(3))} below the cut` : ""}`;
+}
 
 /** What the softmax divides by, once the row's largest entry is taken off: of a long text it follows from a weight.
  * @param {Lane[]} lanes */
@@ -34,11 +42,7 @@ export function entryTold(opened, pair, one) {
   if (one.kind === "others")
     return [`${one.name}: entries from `, [written(one.entry), "av-strong"], " to ", [written(one.most), "av-strong"]];
   if (one.entry === -Infinity)
-    return [
-      [one.name, "av-k"],
-      `: blocked, ${REASONS[reasonOf(opened, pair, one.key)]}: `,
-      ["\u2212\u221e", "av-strong"],
-    ];
+    return [[one.name, "av-k"], `: ${whyNot(opened, pair, one.key)}: `, ["\u2212\u221e", "av-strong"]];
   return [[one.name, "av-k"], ": enters the softmax as ", [written(one.entry), "av-strong"]];
 }
 
@@ -50,7 +54,10 @@ export function rowSum({weights}) {
 
 /** @param {Opened} opened @param {Pair} pair @param {Lane} one @returns {Said[]} */
 export function weightTold(opened, pair, one) {
-  if (one.entry === -Infinity) return [`${one.name}: blocked, so its weight is `, ["0", "av-strong"]];
+  if (one.entry === -Infinity) {
+    const did = isUnpicked(pair, one.key) ? "not picked" : "blocked";
+    return [`${one.name}: ${did}, so its weight is `, ["0", "av-strong"]];
+  }
   if (pair.isSigned) {
     const made = one.kind === "key" ? stagesTold(opened, pair, one.key) : "together";
     const part = `, ${partOfSize(one.share)}`;

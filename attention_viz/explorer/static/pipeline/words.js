@@ -3,6 +3,7 @@
 import {element, focusOne, focused, placeByKey, svg} from "../parts/element.js";
 import {weightText} from "../data/scale.js";
 import {MARKS} from "../data/spelling.js";
+import {isUnpicked} from "./numbers.js";
 import {tidy} from "./scene.js";
 
 /** @import {Opened, PackedMixer, Pair} from "./numbers.js"
@@ -18,12 +19,13 @@ const FAR = 80;
 /** The words that are folded, from the first to the last. @typedef {[from: number, to: number]} Fold */
 
 /** What the pair says, in a sentence. @param {Opened} opened @param {Pair} pair @returns {(Node | string)[]} */
-export function claimOf({header, queries, keys}, {query, key, weight, isBlocked}) {
+export function claimOf({header, queries, keys}, pair) {
+  const {query, key, weight, isBlocked} = pair;
   const [from, to] = [wordAt(queries, query, "av-query"), wordAt(keys, key, "av-keys")];
   const looks = weight < 0 ? "av-claim-number av-taken" : "av-claim-number";
   const number = element("span", {class: looks}, weightText(Math.abs(weight)));
   if (header.mixer) return mixedClaim(header.mixer, [from, to], number, query === key, {weight, isBlocked});
-  if (isBlocked) return [from, " may not look at ", to, "."];
+  if (isBlocked) return [from, isUnpicked(pair, key) ? " didn\u2019t pick " : " may not look at ", to, "."];
   return [from, " takes ", number, " of its weighted average from ", to, "."];
 }
 
@@ -146,9 +148,10 @@ function wordRow(side, axis, chosen, pair, fold, choose) {
     .map((at) => {
       const blocked = pair?.row[at] === -Infinity;
       const {mark} = axis.spellings[at];
-      const spoken = `${side} ${axis.spoken[at]}${blocked ? ", blocked" : ""}`;
+      const left = pair !== null && isUnpicked(pair, at);
+      const spoken = `${side} ${axis.spoken[at]}${left ? ", not picked" : blocked ? ", blocked" : ""}`;
       const looks = {
-        class: `${blocked ? "av-off" : ""} ${axis.dimmed[at] ? "av-added" : ""}`,
+        class: `${left ? "av-left" : blocked ? "av-off" : ""} ${axis.dimmed[at] ? "av-added" : ""}`,
         "aria-pressed": at === chosen,
         "aria-label": spoken,
       };
