@@ -20,7 +20,8 @@ OURS = "attention_viz"
 # reporting or other kernels. Anything not named here or in the function's signature is refused.
 _HARMLESS = frozenset(
     "position_ids use_cache cache_position encoder_hidden_states sliding_window deterministic is_causal "
-    "output_attentions output_hidden_states output_router_logits input_ids grid_thw cu_seq_lens_q cu_seq_lens_k "
+    "output_attentions output_hidden_states output_router_logits vision_feature_layer input_ids grid_thw "
+    "cu_seq_lens_q cu_seq_lens_k "
     "max_length_q max_length_k past_key_values past_key_value return_dict num_items_in_batch logits_to_keep".split()
 )
 

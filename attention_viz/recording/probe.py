@@ -24,7 +24,7 @@ from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.recording.outputs.generation import why_no_words
 from attention_viz.recording.outputs.varying import why_varying
 from attention_viz.recording.recorder import Call
-from attention_viz.recording.references.exact import COPIES_DIFFER, copies_differ, why_nan, why_not_same
+from attention_viz.recording.references.exact import copies_differ, why_copies_differ, why_nan, why_not_same
 from attention_viz.recording.runner import Pass, Runner
 from attention_viz.recording.towers import (
     check_heads,
@@ -274,7 +274,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         except UnsupportedModel as error:
             if not copies_differ(twin, inputs, own):
                 raise
-            raise UnsupportedModel(f"it {COPIES_DIFFER}: {error}") from error
+            raise UnsupportedModel(f"it {why_copies_differ(twin, inputs)}: {error}") from error
     if isinstance(recorded.output, Tensor) and bool(recorded.output.isnan().any()):
         raise UnsupportedModel(f"{family} {why_nan(model)}")
     if not fidelity.ok:

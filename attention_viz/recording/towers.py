@@ -118,9 +118,12 @@ def check_turns(parted: Sequence[nn.Module]) -> None:
 
 
 def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
-    """Refuse head counts that the configuration doesn't have, such as windows."""
+    """Refuse head counts that neither the configuration nor the module has, such as windows."""
     known = _head_counts(model.config.to_dict())
-    strange = next((call for call in calls if known and call.attention.shape[0] not in known), None)
+    found = ((call, call.attention.shape[0]) for call in calls)
+    strange = next(
+        (call for call, heads in found if known and heads not in known | _head_counts(vars(call.module))), None
+    )
     if strange is not None:
         parts, heads = strange.attention.shape[0], ", ".join(map(str, sorted(known)))
         raise UnsupportedModel(

@@ -127,7 +127,10 @@ READS: dict[str, Callable[[], dict[str, Tensor]]] = {
                                      "pixel_attention_mask": torch.ones(1, 16, dtype=torch.long)},
     "table-transformer": lambda: {"pixel_values": noise(1, 3, 96, 128), "pixel_mask": torch.ones(1, 96, 128).long()},
     "tvp": lambda: {"pixel_values": noise(1, 4, 3, 64, 64)},
-    "vibevoice": lambda: {"input_values": 0.1 * noise(1, 1, 4000), "padding_mask": torch.ones(1, 1000).bool()},
+    # Noise would be drawn anew in each run.
+    "vibevoice": lambda: {"input_values": 0.1 * noise(1, 1, 4000), "padding_mask": torch.ones(1, 1000).bool(),
+                          "sample": torch.tensor([False])},
+    "vibevoice_asr": lambda: {"input_values": 0.1 * noise(1, 1, 4000), "sample": torch.tensor([False])},
     "video_llama_3": lambda: {"pixel_values": noise(16, 192), "image_grid_thw": _GRID,
                               "image_merge_sizes": torch.tensor([2])},
     "video_llama_3_vision": lambda: {"pixel_values": noise(16, 192), "grid_thw": _GRID,

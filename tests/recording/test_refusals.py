@@ -44,6 +44,18 @@ def test_a_term_that_is_not_known_is_refused_by_its_name() -> None:
         av.wrap(model)
 
 
+def test_a_model_that_draws_numbers_at_random_is_refused_for_that() -> None:
+    model = build("bert")
+    forward = model.encoder.layer[0].forward
+
+    def noisy(hidden: Tensor, *args: Any, **named: Any) -> Any:
+        return forward(hidden + torch.randn_like(hidden), *args, **named)
+
+    model.encoder.layer[0].forward = noisy
+    with pytest.raises(UnsupportedModel, match=r"draws numbers at random in each run.*sample=torch.tensor"):
+        av.wrap(model)
+
+
 def test_a_layer_that_attends_outside_the_interface_is_heard_by_what_it_computes() -> None:
     model = build("llama", attn_implementation="eager")
     attention = model.model.layers[1].self_attn

@@ -14,7 +14,13 @@ from scripts.seen.reading import example_of
 from scripts.tiny import scaled
 
 # The families, and the streams of each.
-OWN = {"cvt": ("picture", "picture 2", "picture 3"), "data2vec-vision": ("picture",)}
+OWN = {
+    "cvt": ("picture", "picture 2", "picture 3"),
+    "dab-detr": ("picture", "pooling", "slots"),
+    "data2vec-vision": ("picture",),
+    "levit": ("picture", "picture 2", "picture 3", "picture 4", "picture 5"),
+    "table-transformer": ("picture", "pooling", "slots"),
+}
 
 
 class Softmaxes(TorchFunctionMode):
@@ -39,7 +45,10 @@ class Softmaxes(TorchFunctionMode):
 def tiny(name: str) -> tuple[Any, dict[str, Tensor]]:
     family = next(one for one in seen_families() if one.name == name)
     model = next(iter(tiny_seen(family)))
-    return scaled(model, 8), example_of(model)
+    if name == "levit":  # all of it scaled, its numbers would grow without end
+        for weights in (one for one in model.parameters() if one.ndim == 4):
+            weights.data *= 8
+    return model if name == "levit" else scaled(model, 8), example_of(model)
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -50,8 +59,13 @@ def test_weights_are_those_of_the_models_own_softmax(name: str) -> None:
         model(**inputs)
     theirs = [one.reshape(-1, *one.shape[-2:]) for one in softmaxes.found]
     assert trace.streams == OWN[name] and trace.fidelity.ok
-    own = [layer.attention.weights for stream in trace.streams for layer in trace.layers[stream]]
+    own: list[Tensor] = [layer.attention.weights for stream in trace.streams for layer in trace.layers[stream]]
     assert len(own) == len(theirs)
-    for one, other in zip(own, theirs, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=2e-6)
-    assert any(float(one.amax(-1).mean()) > 1.3 / one.shape[-1] for one in own)
+    # The streams are in one order, the model's modules in another.
+    for one in theirs:
+        alike = [other for other in own if one.shape == other.shape]
+        nearest = min(alike, key=lambda other: float((one - other).abs().max()))
+        torch.testing.assert_close(nearest, one, rtol=1e-4, atol=2e-6)
+        own = [other for other in own if other is not nearest]
+    assert own == []
+    assert any(float(one.amax(-1).mean()) > 1.3 / one.shape[-1] for one in theirs), "attention tells nothing here"
