@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-import scripts.vision_ops  # noqa: F401 -- before transformers
+import scripts.vision_ops  # noqa: F401 # pyright: ignore[reportUnusedImport] -- before transformers
 
 # isort: split
 import attention_viz as av
@@ -26,7 +26,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.models.model import AttentionModel
 from scripts.closure import CLOSED, Closure, closure
 from scripts.counting import unaccounted
-from scripts.seen.building import tiny_seen
+from scripts.seen.building import tiny_seen, why_not
 from scripts.texts import example_beside
 from scripts.tiny import VOCABULARY, Family, families, scaled, tiny
 from scripts.trying import (
@@ -37,7 +37,6 @@ from scripts.trying import (
     asks,
     at_most,
     cell,
-    first_line,
     of_parts,
     reason_of,
     tell,
@@ -174,7 +173,7 @@ def _tried(family: Family) -> Result:
             reason = reason_of(error, reason)
             continue
         except (Exception, SystemExit) as error:
-            return Result(family, "not built", reason=first_line(error))
+            return Result(family, "not built", reason=why_not(family, error))
         telling = tells(shown.trace())
         if telling:
             break

@@ -79,7 +79,9 @@ _EXPERTS: dict[str, Any] = {"num_experts": 4, "top_k_experts": 2, "moe_intermedi
 _SHARING: dict[str, Any] = {
     "hidden_size_per_layer_input": 0,
     "vocab_size_per_layer_input": 0,
+    "num_hidden_layers": 2,
     "num_kv_shared_layers": 2,
+    "layer_types": ["sliding_attention", "full_attention"],
 }
 # What single families, or one of their classes, need besides.
 _ODD: dict[str, dict[str, Any]] = {
@@ -148,6 +150,15 @@ _ODD: dict[str, dict[str, Any]] = {
     "step3p5": {"sliding_window": 4},
     "step3p7": {"text_config": {"sliding_window": 4}},
     "t5gemma2_encoder": {"text_config": {"dropout_rate": 0.0}},
+    # Its voice would take a minute.
+    "vits": {
+        "upsample_initial_channel": 32,
+        "flow_size": 16,
+        "spectrogram_bins": 16,
+        "duration_predictor_filter_channels": 16,
+        "posterior_encoder_num_wavenet_layers": 1,
+        "prior_encoder_num_wavenet_layers": 1,
+    },
     "xmod": {"default_language": "en_XX"},
     # With one layer of attention, its tied weights have no second one.
     "zamba": {

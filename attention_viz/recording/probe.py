@@ -8,23 +8,29 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.edits.kinds.ablation import Ablate
-from attention_viz.errors import AttentionVizError, UnsupportedModel
+from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.check import unpadded
 from attention_viz.inputs.device import device_of
 from attention_viz.inputs.text import vocabulary
 from attention_viz.operation.positional import bias_kind
 from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
-from attention_viz.recording.interception.outside import FOLLOWED, outside_calls, parts_left_out, refusal_of
+from attention_viz.recording.interception.outside import (
+    FOLLOWED,
+    ElsewhereError,
+    outside_calls,
+    parts_left_out,
+    refusal_of,
+)
 from attention_viz.recording.interception.planning import check_planned, planned_by
 from attention_viz.recording.layout.slots import WORDS, Axes, SlotStreams, UnmatchedWordsError, slot_streams
 from attention_viz.recording.layout.tiles import check_rows
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.recording.outputs.generation import why_no_words
-from attention_viz.recording.outputs.varying import why_varying
+from attention_viz.recording.outputs.varying import naming_draws
 from attention_viz.recording.recorder import Call
-from attention_viz.recording.references.exact import copies_differ, why_copies_differ, why_nan, why_not_same
+from attention_viz.recording.references.exact import COPIES_DIFFER, copies_differ, why_nan, why_not_same
 from attention_viz.recording.runner import Pass, Runner
 from attention_viz.recording.towers import (
     check_heads,
@@ -169,13 +175,8 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
         example: input other than text; see `Reader.example`.
     """
     inputs = probe_inputs(runner, limit, example)
-    try:
+    with naming_draws(runner, inputs):
         return _probed(runner, limit, inputs)
-    except UnsupportedModel as error:
-        broke = error.__cause__ is not None and not isinstance(error.__cause__, AttentionVizError)
-        if not (broke or isinstance(error, _ElsewhereError)) and (varies := why_varying(runner, inputs)):
-            raise UnsupportedModel(f"{family_of(runner.model)} {varies}") from error
-        raise
 
 
 def _probed(runner: Runner, limit: int | None, inputs: dict[str, Tensor]) -> tuple[Runner, Anatomy]:
@@ -195,7 +196,7 @@ def _probed(runner: Runner, limit: int | None, inputs: dict[str, Tensor]) -> tup
     except UnsupportedModel as error:
         if beside is not None:
             return beside
-        why = error if isinstance(refusal, _ElsewhereError) else refusal
+        why = error if isinstance(refusal, ElsewhereError) else refusal
         raise why from why.__cause__
     if plan.is_own:
         planned = replace(runner, switch=replace(runner.switch, plan=plan))
@@ -223,10 +224,6 @@ def _is_unused(runner: Runner, inputs: Mapping[str, Tensor], anatomy: Anatomy) -
     heads = [(anatomy.numbers[number], head) for number in pooling for head in range(anatomy.heads[number])]
     edits = [Ablate(layer, head, stream="pooling") for layer, head in heads]
     return torch.equal(runner.record(inputs, edits, anatomy.places).output[:], runner.record(inputs).output[:])
-
-
-class _ElsewhereError(UnsupportedModel):
-    """Raised if attention runs outside the interface."""
 
 
 def probe_inputs(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
@@ -260,7 +257,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     if not recorded.calls and not recorded.mixers:
         if why := why_silent(model):
             raise UnsupportedModel(f"can't record {family}: {why}")
-        raise _ElsewhereError(refusal_of(model, family, outside))
+        raise ElsewhereError(refusal_of(model, family, outside))
     if not recorded.calls:
         with naming(runner, inputs):
             check_all_heard(family, model, recorded.mixing, lambda: runner.run_own(inputs))
@@ -274,7 +271,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         except UnsupportedModel as error:
             if not copies_differ(twin, inputs, own):
                 raise
-            raise UnsupportedModel(f"it {why_copies_differ(twin, inputs)}: {error}") from error
+            raise UnsupportedModel(f"it {COPIES_DIFFER}: {error}") from error
     if isinstance(recorded.output, Tensor) and bool(recorded.output.isnan().any()):
         raise UnsupportedModel(f"{family} {why_nan(model)}")
     if not fidelity.ok:
@@ -373,7 +370,7 @@ def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[
     streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
     missing = [stream for stream in ("encoder", "decoder", "cross") if stream not in streams]
     if missing:
-        raise _ElsewhereError(
+        raise ElsewhereError(
             f"no {' or '.join(missing)} attention was found in the encoder–decoder {family}; use one with all three, "
             "such as by building its decoder with add_cross_attention=True"
         )
@@ -384,7 +381,10 @@ def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[
 
 def _check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> None:
     if call.attention.shape[1:] not in known:
+        queries, keys = call.attention.shape[1:]
+        lengths = sorted({length for pair in known for length in pair})
+        tokens = f"its text has {' and '.join(map(str, lengths))} tokens" if any(lengths) else "it reads no text here"
         raise UnsupportedModel(
-            f"{family} attends over {call.attention.shape[1:]} (query, key), but its tokens are "
-            f"{' or '.join(map(str, known))}; use a model whose queries and keys are its tokens"
+            f"{family}: {type(call.module).__name__} attends from {queries} positions to {keys}, but {tokens}, so "
+            "some positions aren't tokens; use a model whose queries and keys are its tokens"
         )

@@ -81,7 +81,15 @@ def _by_positions(family: str, calls: Sequence[Call], streams: Sequence[str], ta
 def _of_towers(paths: Sequence[str], calls: Sequence[Call], inputs: Mapping[str, Tensor]) -> tuple[str, ...]:
     if "decoder_input_ids" in inputs:
         return tuple(_of_pair(path, call, inputs) for path, call in zip(paths, calls, strict=True))
-    return _of_two(paths, calls, inputs) if "input_ids" in inputs else (_kind(inputs),) * len(calls)
+    if "input_ids" in inputs:
+        return _of_two(paths, calls, inputs)
+    both = any(name.startswith("pixel") for name in inputs) and any(name.startswith("input_") for name in inputs)
+    named = [(_read_by(path) if both else "") for path in paths]
+    # A tower for both has the positions of one of them.
+    shapes = {call.attention.shape[1:]: name for call, name in zip(calls, named, strict=True) if name}
+    return tuple(
+        name or shapes.get(call.attention.shape[1:], _kind(inputs)) for call, name in zip(calls, named, strict=True)
+    )
 
 
 def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs: Mapping[str, Tensor]) -> None:
@@ -150,15 +158,14 @@ def _kind(inputs: Mapping[str, Tensor]) -> str:
 
 def _of_pair(path: str, call: Call, inputs: Mapping[str, Tensor]) -> str:
     if not any("decoder" in part for part in path.split(".")):
-        seen = "picture" if _says(path, _PICTURES) else "sound" if _says(path, _SOUNDS) else "encoder"
-        return seen if "input_ids" in inputs else "encoder"
+        return (_read_by(path) or "encoder") if "input_ids" in inputs else "encoder"
     queries, keys = call.attention.shape[1:]
     return "decoder" if queries == keys else "cross"
 
 
 def _of_two(paths: Sequence[str], calls: Sequence[Call], inputs: Mapping[str, Tensor]) -> tuple[str, ...]:
     """Return the streams of text beside an image or audio; text that attends to it is "cross"."""
-    found = ["picture" if _says(path, _PICTURES) else "sound" if _says(path, _SOUNDS) else "" for path in paths]
+    found = [_read_by(path) for path in paths]
     words = inputs["input_ids"].shape[1]
     shapes = [tuple(call.attention.shape[1:]) for call in calls]
     texts = {shape for shape, stream in zip(shapes, found, strict=True) if not stream}
@@ -173,13 +180,20 @@ def _of_two(paths: Sequence[str], calls: Sequence[Call], inputs: Mapping[str, Te
 
 def in_tower(path: str) -> bool:
     """Return whether a module's name says that it reads images or audio."""
-    return _says(path, _PICTURES) or _says(path, _SOUNDS)
+    return bool(_read_by(path))
 
 
-def _says(path: str, words: Sequence[str]) -> bool:
-    return any(word in part for part in path.lower().split(".") for word in words) and not any(
-        word in part for part in path.lower().split(".") for word in _TEXTS
-    )
+def _read_by(path: str) -> str:
+    """Return "picture" or "sound" by the innermost part of a module's name that says so; "" if it reads text."""
+    parts = path.lower().split(".")
+    if any(word in part for part in parts for word in _TEXTS):
+        return ""
+    for part in reversed(parts):
+        if any(word in part for word in _SOUNDS):  # video beside audio is put into the audio's frames
+            return "sound"
+        if any(word in part for word in _PICTURES):
+            return "picture"
+    return ""
 
 
 def looks_back(call: Call) -> bool:

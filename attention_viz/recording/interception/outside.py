@@ -54,6 +54,10 @@ _WITHOUT = {
 }
 
 
+class ElsewhereError(UnsupportedModel):
+    """Raised if attention runs outside the interface."""
+
+
 @dataclass(frozen=True)
 class OutsideCall:
     """One attention call outside our function.

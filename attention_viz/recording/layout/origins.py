@@ -205,7 +205,10 @@ def _moved(before: Call, after: Call, side: str) -> Tensor:
     """Return which rows differ, bit by bit: what reads the input may move by little."""
     one, other = (getattr(call.attention, side) for call in (before, after))
     if one.shape != other.shape:
-        raise UnsupportedModel("it attends over other rows for another input")
+        raise UnsupportedModel(
+            "it attends over another number of positions for another input of the same size, such as patches of bytes; "
+            "use a model whose positions are its tokens"
+        )
     return (other != one).any(dim=-1).any(dim=0).cpu()
 
 

@@ -1,7 +1,8 @@
 """Finds models that give another output each time, since they draw random numbers."""
 
+import contextlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,17 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.operation.kernel import BOUNDS
 from attention_viz.recording.differences import Difference
+from attention_viz.recording.interception.outside import ElsewhereError
+from attention_viz.recording.outputs.breaking import family_of
 
 if TYPE_CHECKING:
     from attention_viz.recording.runner import Runner
 
+# Some models take their random numbers as an input, or can be told by one to draw none.
+_INPUTS = {"noise": '"noise": …', "sample": '"sample": torch.tensor([False])'}
 # Modules in a refusal.
 _NAMED = 3
 
@@ -49,7 +55,19 @@ class _Draws(TorchDispatchMode):
             frame = frame.f_back
 
 
-def why_varying(runner: "Runner", inputs: Mapping[str, Tensor]) -> str:
+@contextlib.contextmanager
+def naming_draws(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
+    """Say in a refusal that no two runs are the same, unless the model broke or has no attention here."""
+    try:
+        yield
+    except UnsupportedModel as error:
+        broke = error.__cause__ is not None and not isinstance(error.__cause__, AttentionVizError)
+        if not (broke or isinstance(error, ElsewhereError)) and (varies := _why_varying(runner, inputs)):
+            raise UnsupportedModel(f"{family_of(runner.model)} {varies}") from error
+        raise
+
+
+def _why_varying(runner: "Runner", inputs: Mapping[str, Tensor]) -> str:
     """Say that two runs of the same input differ, and where random numbers are drawn; "" if they don't differ."""
     first = runner.run_own(inputs)
     draws = _Draws(runner.model)
@@ -61,12 +79,8 @@ def why_varying(runner: "Runner", inputs: Mapping[str, Tensor]) -> str:
     more = f" and {len(several) - _NAMED} more modules" if len(several) > _NAMED else ""
     where = f"{', '.join(several[:_NAMED])}{more}"
     drawn = f"it draws random numbers in {where}" if where else "it isn't deterministic"
-    # Some models take their random numbers as an input.
-    fix = (
-        'pass its numbers, inputs={…, "noise": …}'
-        if "noise" in runner.named
-        else "use a model or configuration that draws none"
-    )
+    ways = [way for name, way in _INPUTS.items() if name in runner.named]
+    fix = f"pass inputs={{…, {' or '.join(ways)}}}" if ways else "use a model or configuration that draws none"
     return f"gives another output each time that it reads the same input, since {drawn}; {fix}"
 
 

@@ -66,7 +66,7 @@ class SparseKinds:
         except UnsupportedModel as error:
             raise UnsupportedModel(
                 f"it attends to {next(iter(self.keys.values()))} keys in a text of "
-                f"{' and '.join(map(str, self.lengths))} tokens, as sparse attention does, and {error}"
+                f"{' and '.join(map(str, self.lengths))} tokens, as over blocks, summaries or frames, and {error}"
             ) from error
 
 
