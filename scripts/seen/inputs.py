@@ -35,7 +35,7 @@ READS: dict[str, Callable[[], dict[str, Tensor]]] = {
     "fun_asr_nano": lambda: {"input_features": noise(1, 12, 112), "input_features_mask": torch.ones(1, 12)},
     "fun_asr_nano_encoder": lambda: {"input_features": noise(1, 12, 112), "input_features_mask": torch.ones(1, 12)},
     "fuyu": lambda: {"pixel_values": noise(1, 16, 192)},
-    "gemma3n_vision": lambda: {"pixel_values": noise(1, 3, 96, 96)},
+    "gemma3n_vision": lambda: {"pixel_values": noise(1, 3, 64, 64)},
     "glpn": lambda: {"pixel_values": noise(1, 3, 64, 64)},
     "gemma4": lambda: {"pixel_values": noise(1, 36, 192), "image_position_ids": _SIX},
     "gemma4_audio": lambda: {"input_features": noise(1, 64, 16), "attention_mask": torch.ones(1, 64).bool()},

@@ -102,8 +102,8 @@ def _why_none(heard: FollowedCall, moved: Sequence["_ShuffledLogits"]) -> str:
             "model whose scores are query · key"
         )
     return (
-        "changes query · key by more than a factor and a sum before its softmax, such as by a soft cap or a second "
-        "product with its result; use a model that does neither"
+        "changes query · key by more than a factor and a sum before its softmax, such as by a soft cap; use a model "
+        "that doesn't"
     )
 
 
