@@ -199,7 +199,8 @@ class Ledger(TorchFunctionMode):
         if name in CLIPS and len(args) + len(named) == 3 and len(live) == 1:
             return clipped(live[0], name.endswith("_"), *args[1:], **named)
         if in_head and len(live) == 1:
-            return scaled(live[0], without_gradient(func, args, named))
+            after = without_gradient(func, args, named)
+            return scaled(live[0], after) if isinstance(after, Tensor) else after
         return self._cut(func, args, named, name)
 
     def _product(

@@ -225,15 +225,12 @@ def words_known(model: "PreTrainedModel") -> int:
 
 
 def token_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None") -> int | None:
-    """Return the largest number of tokens per input: the least of configuration, position table and tokenizer.
-
-    A block-sparse model counts only as far as it attends in full: beyond, it is another model.
-    """
+    """Return the largest number of tokens per input: the least of configuration, position table and tokenizer."""
     positions = _configured(model, "max_position_embeddings")
     said = None if tokenizer is None else tokenizer.model_max_length
     # A folder's file may say anything; ignore a limit that isn't a number.
     longest = said if isinstance(said, int | float) else None
-    limits = (positions, longest, _full_limit(model), *_table_limits(model, positions))
+    limits = (positions, longest, *_table_limits(model, positions))
     return min((int(limit) for limit in limits if limit is not None and 0 < limit < _NO_LIMIT), default=None)
 
 
@@ -244,14 +241,6 @@ def _configured(model: "PreTrainedModel", name: str) -> int | None:
     except (ValueError, RuntimeError):
         return None
     return found if isinstance(found, int) else None
-
-
-def _full_limit(model: "PreTrainedModel") -> int | None:
-    """Return BigBird's limit for full attention in tokens, by transformers' own rule; None for other models."""
-    config = model.config
-    if getattr(config, "attention_type", None) != "block_sparse":
-        return None
-    return (5 + 2 * config.num_random_blocks) * config.block_size
 
 
 def _table_limits(model: "PreTrainedModel", positions: int | None) -> list[int]:

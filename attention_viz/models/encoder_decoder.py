@@ -85,7 +85,10 @@ class Answering:
             source = reading.tokens if self.source is None else self.source(recorded)
             said = self._produced(known, recorded.output[:]) if produced is None else produced
             pair = TokenAxes.of_pair(source, known, said)
-            return pair if self.every is None else pair.within(self.every(recorded))
+            if self.every is None:
+                axes = self.tracer.anatomy.axes.items()
+                return pair.with_slots({one: own.of_text(pair.queries[one], pair.keys[one]) for one, own in axes})
+            return pair.within(self.every(recorded))
 
         # All of it is to be read, said outright: some models take the token that pads for padding wherever it stands.
         answer = {"decoder_input_ids": read, "decoder_attention_mask": torch.ones_like(read)}

@@ -33,8 +33,8 @@ from attention_viz.inputs.media.video import Video
 from attention_viz.inputs.text import AS_TYPED, InputRow, Wording, read_target
 from attention_viz.models.encoder_decoder import Answering
 from attention_viz.models.parts import ModelParts
+from attention_viz.recording.layout.axes import TEXT
 from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, LaidOut
-from attention_viz.recording.layout.origins import TEXT
 from attention_viz.recording.layout.placeholders import Placeholders
 from attention_viz.recording.layout.positions import Grid, numbered
 from attention_viz.recording.layout.tiles import in_tiles, tile_names

@@ -243,8 +243,9 @@ class AttentionModel(PredictingModel):
     def traces_of(self, texts: "Sequence[tuple[str, InputRow]]", layers: Sequence[int] | None = None) -> list[Trace]:
         """Trace tokenized texts as `trace_together` does, each with its input row."""
         filling = None if self.tokenizer is None else self.tokenizer.pad_token_id
+        parts = self._parts.of_length(max((len(reading.tokens) for _, reading in texts), default=0))
         return traces_together(
-            self._parts.tracer,
+            parts.tracer,
             [reading for _, reading in texts],
             [replace(self.origin, text=text) for text, _ in texts],
             self.anatomy.calls_of(layers),

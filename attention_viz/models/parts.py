@@ -17,6 +17,7 @@ from attention_viz.protocol.facts import ModelFacts
 from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, LaidOut, laid_out_of
 from attention_viz.recording.probe import Anatomy, probe
 from attention_viz.recording.runner import Runner, versions
+from attention_viz.recording.sparse.lengths import full_limit, kept_sparse, whole_blocks
 from attention_viz.recording.stepping import Stepping
 from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.ahead import Progress
@@ -45,6 +46,7 @@ class ModelParts:
     facts: ModelFacts
     reader: Reader | None = None
     laid_out: LaidOut | BesideLaidOut | None = None
+    beyond: "Beyond | None" = None
 
     @classmethod
     def probed(
@@ -55,26 +57,21 @@ class ModelParts:
         reader: Reader | None,
     ) -> "ModelParts":
         """Probe a model with a few tokens, and keep the findings."""
-        limit = token_limit(hf_model, tokenizer)
-        example = None if reader is None else reader.example()
-        runner, anatomy = probe(Runner.of(hf_model), limit, None if example is None else example.tensors)
-        if limit is not None and reader is None:
-            limit -= max((one.keys.slots for name, one in anatomy.axes.items() if name not in SLOT_STREAMS), default=0)
-        laid_out = None if reader is None else laid_out_of(reader, runner, anatomy)
-        provenance = replace(
-            provenance,
-            dtype=str(hf_model.dtype).removeprefix("torch."),
-            versions=versions(device_of(hf_model)),
-            route="interception" if runner.switch.plan.is_own else "interface",
-        )
-        return cls(
-            Tracer(provenance.model, runner, anatomy, tokenizer),
-            Inputs(provenance.model, hf_model, limit),
-            anatomy.described(provenance),
-            _facts_of(hf_model, anatomy, tokenizer, reader),
-            reader,
-            laid_out,
-        )
+        limit, full = token_limit(hf_model, tokenizer), full_limit(hf_model)
+        if full is None or (limit is not None and limit <= full):
+            return _probed(hf_model, tokenizer, provenance, reader, limit)
+        limit = whole_blocks(hf_model, limit)
+        beyond = Beyond(full, kept_sparse(hf_model), tokenizer, provenance, limit)
+        short = _probed(hf_model, tokenizer, provenance, reader, full)
+        return replace(short, inputs=replace(short.inputs, limit=limit), beyond=beyond)
+
+    def of_length(self, tokens: int) -> "ModelParts":
+        """Return the parts for a text with this number of tokens."""
+        if self.beyond is None or tokens <= self.beyond.full:
+            return self
+        found = self.beyond.parts
+        runner = replace(found.tracer.runner, door=self.tracer.runner.door)
+        return replace(found, tracer=replace(found.tracer, runner=runner))
 
     @property
     def name(self) -> str:
@@ -95,7 +92,7 @@ class ModelParts:
     def growing(self) -> Growing:
         """The continuation of a decoder's traces."""
         if self.facts.adds_tokens:
-            raise UnsupportedModel(f"{self.name} puts virtual tokens before a text, which can't be continued here")
+            raise UnsupportedModel(f"{self.name} adds tokens of its own to a text, which can't be continued here")
         stepping = Stepping(self.tracer.runner, self.tracer.anatomy, self.inputs.limit)
         return Growing(self.tracer, self.inputs, stepping, self.provenance.sha256)
 
@@ -116,6 +113,51 @@ class ModelParts:
             self.tracer.runner.inputs(reading.tensors),
         )
         return self.tracer.trace(inputs, lambda _recorded: axes, edits, provenance, keep, progress, cells=cells)
+
+
+def _probed(
+    hf_model: "PreTrainedModel",
+    tokenizer: "PreTrainedTokenizerBase | None",
+    provenance: Provenance,
+    reader: Reader | None,
+    limit: int | None,
+    least: int = 0,
+) -> ModelParts:
+    example = None if reader is None else reader.example()
+    runner, anatomy = probe(Runner.of(hf_model), limit, None if example is None else example.tensors, least)
+    if limit is not None and reader is None:
+        limit -= max((one.keys.before for name, one in anatomy.axes.items() if name not in SLOT_STREAMS), default=0)
+    laid_out = None if reader is None else laid_out_of(reader, runner, anatomy)
+    provenance = replace(
+        provenance,
+        dtype=str(hf_model.dtype).removeprefix("torch."),
+        versions=versions(device_of(hf_model)),
+        route="interception" if runner.switch.plan.is_own else "interface",
+    )
+    return ModelParts(
+        Tracer(provenance.model, runner, anatomy, tokenizer),
+        Inputs(provenance.model, hf_model, limit),
+        anatomy.described(provenance),
+        _facts_of(hf_model, anatomy, tokenizer, reader),
+        reader,
+        laid_out,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Beyond:
+    """A model's parts for texts of more than `full` tokens, read by sparse attention; probed at the first."""
+
+    full: int
+    model: "PreTrainedModel"
+    tokenizer: "PreTrainedTokenizerBase | None"
+    provenance: Provenance
+    limit: int | None
+
+    @once
+    def parts(self) -> ModelParts:
+        """The parts."""
+        return _probed(self.model, self.tokenizer, self.provenance, None, self.limit, self.full + 1)
 
 
 def _numbers(anatomy: Anatomy) -> Mapping[str, tuple[int, ...]]:

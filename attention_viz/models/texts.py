@@ -79,6 +79,7 @@ def trace_text(
         raise UnusableText(f"{name} is {kind}, which reads one text only; leave out the second sentence")
     reading = read(name, parts.tokenizer, text, second_text, wording, parts.inputs.limit)
     parts.inputs.check_tokens(reading.tokens)
+    parts = parts.of_length(len(reading.tokens))
     provenance = replace(_origin(parts, text, reading, wording), second_text=second_text)
     if facts.is_encoder_decoder:
         produced = None if target is None else read_target(name, parts.tokenizer, target)
@@ -112,6 +113,7 @@ def trace_ids(
 ) -> Trace:
     """Trace one row of ids; see `AttentionModel.trace_ids`."""
     row = parts.inputs.row(input_ids)
+    parts = parts.of_length(row.shape[1])
     reading = InputRow.of_ids(row, checked_mask(row, attention_mask), parts.tokenizer)
     takes_mask = "attention_mask" in parts.tracer.runner.named
     added = ("attention_mask",) if attention_mask is None and takes_mask else ()
@@ -161,9 +163,10 @@ def run_batch(
     if not origin.generated and not origin.messages:
         wording = Wording(origin.special_tokens, origin.chat)
         reading = read(parts.name, parts.tokenizer, origin.text or "", origin.second_text, wording)
-        return batch_outputs(parts.tracer, reading, before, tries, only)
+        return batch_outputs(parts.of_length(len(reading.tokens)).tracer, reading, before, tries, only)
     # A chat, and a text that a decoder continued, are read as their ids.
     ids = torch.tensor([before.query_tokens().numbers])
+    parts = parts.of_length(ids.shape[1])
     reading = InputRow.of_ids(ids, torch.ones_like(ids), parts.tokenizer)
     found = batch_outputs(parts.tracer, reading, before, tries, only)
     if found is None:

@@ -34,7 +34,7 @@ class ModelFacts:
             takes none.
         reads_several: whether it reads several images with one text.
         generates: whether Transformers can generate with it.
-        adds_tokens: whether it puts virtual tokens before a text, which can't be continued here.
+        adds_tokens: whether it adds tokens of its own to a text, which can't be continued here.
     """
 
     heads: Mapping[str, tuple[int, ...]]

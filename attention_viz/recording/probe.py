@@ -23,7 +23,8 @@ from attention_viz.recording.interception.outside import (
     refusal_of,
 )
 from attention_viz.recording.interception.planning import check_planned, planned_by
-from attention_viz.recording.layout.slots import WORDS, Axes, SlotStreams, UnmatchedWordsError, slot_streams
+from attention_viz.recording.layout.axes import TEXT, Axes, Axis
+from attention_viz.recording.layout.slots import WORDS, SlotStreams, UnmatchedWordsError, slot_streams
 from attention_viz.recording.layout.tiles import check_rows
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
@@ -34,6 +35,7 @@ from attention_viz.recording.references.exact import COPIES_DIFFER, copies_diffe
 from attention_viz.recording.runner import Pass, Runner
 from attention_viz.recording.towers import (
     check_heads,
+    check_shape,
     check_turns,
     layer_numbers,
     layers_without,
@@ -166,15 +168,18 @@ class Anatomy:
         return tuple(number for number, one in enumerate(self.streams) if one == stream)
 
 
-def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None = None) -> tuple[Runner, Anatomy]:
+def probe(
+    runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None = None, least: int = 0
+) -> tuple[Runner, Anatomy]:
     """Compare a small run with our attention and the model's own, and describe the model.
 
     It uses transformers' attention interface, or else the model's own operations.
 
     Args:
         example: input other than text; see `Reader.example`.
+        least: how many tokens the model needs.
     """
-    inputs = probe_inputs(runner, limit, example)
+    inputs = probe_inputs(runner, limit, example, least)
     with naming_draws(runner, inputs):
         return _probed(runner, limit, inputs)
 
@@ -226,13 +231,15 @@ def _is_unused(runner: Runner, inputs: Mapping[str, Tensor], anatomy: Anatomy) -
     return torch.equal(runner.record(inputs, edits, anatomy.places).output[:], runner.record(inputs).output[:])
 
 
-def probe_inputs(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
-    """Return the probe's inputs: the example, or a few tokens."""
-    return _read(runner, limit) if example is None else _shown(runner, example)
+def probe_inputs(
+    runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None, least: int = 0
+) -> dict[str, Tensor]:
+    """Return the probe's inputs: the example, or a few tokens, at least `least`."""
+    return _read(runner, limit, least) if example is None else _shown(runner, example)
 
 
-def _read(runner: Runner, limit: int | None) -> dict[str, Tensor]:
-    ids = probe_ids(runner.model, limit)
+def _read(runner: Runner, limit: int | None, least: int) -> dict[str, Tensor]:
+    ids = probe_ids(runner.model, limit, least)
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     if runner.answers:
         target = ids[:, -min(_TARGET, ids.shape[1] - 1) :]
@@ -283,7 +290,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     if SEEN & {*inputs}:
         # An image's positions may come before the words, in the output, too.
         count = max(count, calls[-1].attention.shape[-2]) if count else 0
-    count += max((one.queries.slots for stream, one in axes.items() if stream not in SLOT_STREAMS), default=0)
+    count += max((one.queries.before for stream, one in axes.items() if stream not in SLOT_STREAMS), default=0)
     anatomy = Anatomy(
         streams,
         tuple(call.module for call in calls),
@@ -317,9 +324,11 @@ def _streams(
         return streams_by_tower(runner.model, calls, inputs, slots.names), slots.axes
     if not calls:
         return (), {}
+    sparse = {site.reads: site.axes for site in runner.switch.plan.sparse if site.axes is not None}
     if runner.answers:
-        return _pair(family, calls, *lengths), {}
-    slots = _slots(runner, inputs, recorded)
+        return _pair(family, calls, lengths, sparse)
+    own = sparse.get("input_ids")
+    slots = _slots(runner, inputs, recorded) if own is None else SlotStreams(("",) * len(calls), {WORDS: own})
     return _alone(family, calls, lengths[0], slots)
 
 
@@ -336,9 +345,10 @@ def _slots(runner: Runner, inputs: Mapping[str, Tensor], recorded: Pass) -> Slot
     return slot_streams(runner, inputs, recorded, paths)
 
 
-def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
+def probe_ids(model: "PreTrainedModel", limit: int | None, least: int = 0) -> Tensor:
     """Return a row of ids from all over the vocabulary, distinct if possible."""
-    size, count = vocabulary(model), min(_TOKENS, limit or _TOKENS)
+    wanted = max(_TOKENS, least)
+    size, count = vocabulary(model), min(wanted, limit or wanted)
     if size < 1:
         raise UnsupportedModel(f"{family_of(model)} has no vocabulary; use a model that reads text")
     step = max(size // count, 1)
@@ -351,9 +361,9 @@ def _alone(
     """Return "decoder" for all calls between words if none attends ahead, else "encoder"; and the streams of slots."""
     words = [call for call, name in zip(calls, slots.names, strict=True) if name in ("", WORDS)]
     added = slots.axes.get(WORDS)
-    rows, columns = (0, 0) if added is None else (added.queries.slots, added.keys.slots)
+    rows, columns = (0, 0) if added is None else (added.queries.slots_of(count), added.keys.slots_of(count))
     for call in words:
-        _check_shape(family, call, ((count + rows, count + columns),))
+        check_shape(family, call, ((count + rows, count + columns),))
     closed = [looks_back(call) for call in words]
     if any(closed) and not all(closed):
         raise UnsupportedModel(f"{family} attends ahead in only some layers; use a model that does so in all or none")
@@ -362,11 +372,21 @@ def _alone(
     return tuple(own if name in ("", WORDS) else name for name in slots.names), axes
 
 
-def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[str, ...]:
-    """Return an encoder–decoder's streams, by the lengths of queries and keys."""
-    kinds = {(count, count): "encoder", (target, target): "decoder", (target, count): "cross"}
+def _pair(
+    family: str, calls: Sequence[Call], lengths: tuple[int, int], sparse: Mapping[str, Axes]
+) -> tuple[tuple[str, ...], Mapping[str, Axes]]:
+    """Return an encoder–decoder's streams, by the lengths of queries and keys, and the axes of those with slots."""
+    count, target = lengths
+    none = Axes(Axis(rest=TEXT), Axis(rest=TEXT))
+    reading, writing = sparse.get("input_ids", none), sparse.get("decoder_input_ids", none)
+    axes = {"encoder": reading, "decoder": writing, "cross": Axes(writing.queries, none.keys)}
+    kinds = {
+        axes["encoder"].sizes(count, count): "encoder",
+        axes["decoder"].sizes(target, target): "decoder",
+        axes["cross"].sizes(target, count): "cross",
+    }
     for call in calls:
-        _check_shape(family, call, tuple(kinds))
+        check_shape(family, call, tuple(kinds))
     streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
     missing = [stream for stream in ("encoder", "decoder", "cross") if stream not in streams]
     if missing:
@@ -376,15 +396,4 @@ def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[
         )
     if not all(looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
         raise UnsupportedModel(f"the decoder of {family} attends ahead; use a causal decoder")
-    return streams
-
-
-def _check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> None:
-    if call.attention.shape[1:] not in known:
-        queries, keys = call.attention.shape[1:]
-        lengths = sorted({length for pair in known for length in pair})
-        tokens = f"its text has {' and '.join(map(str, lengths))} tokens" if any(lengths) else "it reads no text here"
-        raise UnsupportedModel(
-            f"{family}: {type(call.module).__name__} attends from {queries} positions to {keys}, but {tokens}, so "
-            "some positions aren't tokens; use a model whose queries and keys are its tokens"
-        )
+    return streams, {stream: one for stream, one in axes.items() if one != none}

@@ -237,8 +237,9 @@ class Runner:
         if self.answers or not ONLY_LAST.keys() <= self.named or not _goes_by_position(inputs):
             return False
         if not self._tried:
-            few = {name: tensor[:, :_FEW] for name, tensor in inputs.items()}
-            found = self._run_body(Recorder(), few, {})
+            few, found = {name: tensor[:, :_FEW] for name, tensor in inputs.items()}, None
+            with contextlib.suppress(UnsupportedModel):  # a model that reads no text so short
+                found = self._run_body(Recorder(), few, {})
             self._tried.append(found is not None and self._is_read_out(few, found[0].tensor, found[1]))
         return self._tried[0]
 

@@ -125,19 +125,33 @@ def check_turns(parted: Sequence[nn.Module]) -> None:
         )
 
 
+def check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> None:
+    """Refuse a call of other numbers of queries and keys than the text's."""
+    if call.attention.shape[1:] not in known:
+        queries, keys = call.attention.shape[1:]
+        lengths = sorted({length for pair in known for length in pair})
+        tokens = f"its text has {' and '.join(map(str, lengths))} tokens" if any(lengths) else "it reads no text here"
+        raise UnsupportedModel(
+            f"{family}: {type(call.module).__name__} attends from {queries} positions to {keys}, but {tokens}, so "
+            "some positions aren't tokens; use a model whose queries and keys are its tokens"
+        )
+
+
 def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
     """Refuse head counts that neither the configuration nor the module has, such as windows."""
     known = _head_counts(model.config.to_dict())
-    found = ((call, call.attention.shape[0]) for call in calls)
-    strange = next(
-        (call for call, heads in found if known and heads not in known | _head_counts(vars(call.module))), None
-    )
+    strange = next((call for call in calls if known and call.attention.shape[0] not in known | _own_heads(call)), None)
     if strange is not None:
-        parts, heads = strange.attention.shape[0], ", ".join(map(str, sorted(known)))
         raise UnsupportedModel(
-            f"{type(strange.module).__name__} attends in {parts} parts, but its configuration has {heads} heads, so "
-            "some parts aren't heads, such as windows or several images; use a model that keeps an input in one row"
+            f"{type(strange.module).__name__} attends in {strange.attention.shape[0]} parts, but its configuration has "
+            f"{', '.join(map(str, sorted(known)))} heads, so the parts may be windows or several images; use a model "
+            "whose heads each see all"
         )
+
+
+def _own_heads(call: Call) -> set[int]:
+    """Return the head count that torch's own module has."""
+    return {call.module.num_heads} if isinstance(call.module, nn.MultiheadAttention) else set()
 
 
 def _head_counts(metadata: Mapping[str, Any]) -> frozenset[int]:

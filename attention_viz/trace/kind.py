@@ -127,6 +127,9 @@ class Unit(StrEnum):
     GROUP = "group", "groups", "group", "groups", None, ()
     OBJECT = "object query", "object queries", "object query", "object queries", None, (), "query"
     OUTPUT = "output query", "output queries", "output query", "output queries", None, (), "output"
+    GLOBAL = "global token", "global tokens", "global token", "global tokens", None, (), "global"
+    BLOCK = "block", "blocks", "block", "blocks", None, ()
+    PREDICTION = "prediction", "predictions", "prediction", "predictions", None, ()
     PROMPT = "prompt", "prompts", "prompt", "prompts", None, ()
     VIRTUAL = "virtual token", "virtual tokens", "virtual token", "virtual tokens", None, (), "virtual"
 

@@ -13,6 +13,18 @@ def slot_tokens(unit: Unit, count: int) -> Tokens:
     return Tokens(labels, None, spelling=("text",) * count, slots=(unit.value,) * count)
 
 
+def block_tokens(per: int, count: int) -> Tokens:
+    """Return a slot for each whole block of `per` tokens among `count`, named by its first and last position."""
+    labels = tuple(f"{Unit.BLOCK} {start}–{start + per - 1}" for start in range(0, count - per + 1, per))
+    return Tokens(labels, None, spelling=("text",) * len(labels), slots=(Unit.BLOCK.value,) * len(labels))
+
+
+def prediction_tokens(each: int, count: int) -> Tokens:
+    """Return a slot for each of the next `each` tokens that a model predicts at each of `count` positions."""
+    labels = tuple(f"{Unit.PREDICTION} {ahead + 1} at {at}" for ahead in range(each) for at in range(count))
+    return Tokens(labels, None, spelling=("text",) * len(labels), slots=(Unit.PREDICTION.value,) * len(labels))
+
+
 def joined_tokens(*parts: Tokens) -> Tokens:
     """Return the tokens of several parts, one after the other; ids only if all have some."""
     parts = tuple(part for part in parts if len(part))

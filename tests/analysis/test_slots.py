@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import attention_viz as av
+from attention_viz.analysis.findings.findings import none_because
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.slides.found import link_slide
 from attention_viz.errors import AttentionVizError
@@ -119,6 +120,11 @@ def test_sentences_say_what_the_rows_are() -> None:
     assert not any("Before" in one.text for one in found)  # as of words that a decoder writes
     slide = link_slide(traced("detr"), "pooling", 0, 1, 3, 5)
     assert "object query 3" in "".join(text for text, _ in slide.ask)
+
+
+def test_a_trace_without_findings_isnt_said_to_have_words() -> None:
+    assert "no position gives another" in none_because(traced("detr"))
+    assert "no position gives another" in none_because(traced("perceiver"))
 
 
 @pytest.mark.parametrize(("name", "stream"), STREAMS)

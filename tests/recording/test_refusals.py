@@ -186,32 +186,16 @@ def test_our_function_drops_nothing_at_random_even_in_training_mode() -> None:
     assert recorder.recording.get() is None
 
 
-_PROPHET = {"vocab_size": 97, "hidden_size": 20, "num_encoder_layers": 2, "num_decoder_layers": 2}
-
-
-@pytest.mark.parametrize(
-    ("model_class", "config_class", "sizes", "keys"),
-    [
-        ("ProphetNetForCausalLM", "ProphetNetConfig", {"num_decoder_attention_heads": 5, "ngram": 2} | _PROPHET, 22),
-    ],
-)
-def test_attention_over_other_things_than_the_tokens_is_refused_with_that_reason(
-    model_class: str, config_class: str, sizes: dict[str, object], keys: int
-) -> None:
-    model = built(model_class, config_class, sizes)
-    with pytest.raises(UnsupportedModel, match=rf"attends to {keys} keys in a text of .*sparse attention"):
-        av.wrap(model)
-
-
-def test_a_model_that_turns_sparse_for_long_texts_reads_as_many_tokens_as_it_reads_in_full() -> None:
-    sizes = {"block_size": 4, "num_random_blocks": 1, "max_position_embeddings": 64}
+def test_a_block_sparse_model_reads_whole_blocks() -> None:
+    sizes = {"block_size": 4, "num_random_blocks": 1, "max_position_embeddings": 67}
     model = av.wrap(built("BigBirdModel", "BigBirdConfig", PLAIN | sizes))
-    assert model.limit == (5 + 2) * 4
-    assert model.trace_ids(ids(28)).fidelity.ok
-    with pytest.raises(av.TextTooLong, match="28"):
-        model.trace_ids(ids(29))
+    assert model.limit == 64
+    with pytest.raises(av.TextTooLong, match="64"):
+        model.trace_ids(ids(65))
     whole = av.wrap(built("BigBirdModel", "BigBirdConfig", PLAIN | sizes | {"attention_type": "original_full"}))
-    assert whole.limit == 64
+    assert whole.limit == 67
+    few = av.wrap(built("BigBirdModel", "BigBirdConfig", PLAIN | sizes | {"max_position_embeddings": 27}))
+    assert few.limit == 27
 
 
 Hook = Callable[[nn.Module, object, Tensor], Tensor]

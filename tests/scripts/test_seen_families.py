@@ -35,7 +35,7 @@ REFUSED = {
     "convnext": "has convolutions, but computes no attention",
     "deformable_detr": "at sampled points",
     "donut-swin": "into 64 rows that attend apart",
-    "seggpt": "some parts aren't heads, such as windows or several images",
+    "seggpt": "the parts may be windows or several images",
     "swin": "as over windows",
 }
 

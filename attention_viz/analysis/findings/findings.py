@@ -52,7 +52,9 @@ def none_because(trace: Trace) -> str:
     words = sum(kind in ("content", "pronoun") for kind in kinds)
     if words <= 1:
         return f"the text has {words or 'no'} content word, and a finding needs two"
-    return "no word gives another twice the weight that the other words give it"
+    units = {unit for stream in trace.streams for unit in trace.key_tokens(stream).units}
+    one, plural = ("position", "positions") if len(units) > 1 else next((unit, unit.plural) for unit in units)
+    return f"no {one} gives another twice the weight that the other {plural} give it"
 
 
 def _candidates(scene: StreamScene) -> list[Candidate]:

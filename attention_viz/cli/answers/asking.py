@@ -43,7 +43,9 @@ def findings_in(traces: "Sequence[Trace]", count: int) -> Answer:
     table["effect"] = table["effect"].astype(object).where(table["effect"].notna(), None)
     table = described(table, FINDING_COLUMNS)
     notes = [
-        f"no findings in “{trace.provenance.text or ''}”: {none_because(trace)}" for trace, some in found if not some
+        f"no findings in {f'“{text}”' if (text := trace.provenance.text) else 'the trace'}: {none_because(trace)}"
+        for trace, some in found
+        if not some
     ]
     shown = table if len(traces) > 1 else table.drop(columns="text")
     return Answer("findings", _one_model(traces), table=shown, notes=notes)

@@ -24,6 +24,7 @@ from attention_viz.explorer.mask_payload import (
     run_of,
     written_bits,
 )
+from attention_viz.trace.kind import CROSSING_STREAMS
 from attention_viz.trace.spelling import set_apart
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ def locked_words(trace: "Trace", stream: str) -> str:
     count = len(trace.query_tokens(stream))
     if stream == "cross":
         return "Cross-attention reads two texts; these masks need one."
+    if stream in CROSSING_STREAMS:
+        return "This stream's keys are other positions than its queries; these masks need the same ones."
     if count > LONGEST_DRAWN:
         return f"You can paint cells for up to {LONGEST_DRAWN} tokens. This text has {count}."
     return ""

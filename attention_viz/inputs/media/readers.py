@@ -1,5 +1,6 @@
 """Prepare an image or a sound with the model's own processor, and check the result."""
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -241,7 +242,11 @@ def _tensor(model: str, name: str, value: object, rows: int | None) -> Tensor:
 
 def main_input(model: "PreTrainedModel") -> str:
     """Return the name of a model's main input: "input_ids" for text."""
-    return str(getattr(model, "main_input_name", "input_ids"))
+    main = str(getattr(model, "main_input_name", "input_ids"))
+    if main != "inputs":
+        return main
+    # Perceiver's classes share a name for texts and images.
+    return next((one for one in ("input_ids", PICTURE) if one in inspect.signature(model.forward).parameters), main)
 
 
 def reader_of(name: str, model: "PreTrainedModel", processor: Any) -> Reader:

@@ -1,5 +1,6 @@
 """Makes and tests the plan for a model with attention in its own code."""
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -16,7 +17,6 @@ from attention_viz.recording.interception.bias_parts import named_parts
 from attention_viz.recording.interception.plan import NO_PLAN, InterceptionPlan
 from attention_viz.recording.interception.proof import prove
 from attention_viz.recording.interface import OURS
-from attention_viz.recording.outputs.breaking import failing, runs_alone
 from attention_viz.recording.outputs.returned import outputs_of
 from attention_viz.recording.recorder import Call, Recorder, heard_by
 from attention_viz.recording.runner import Runner
@@ -36,7 +36,8 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None =
         # A twin shares its numbers with the model, so those of another precision are a copy's.
         twin = replace(twin, model=copied(twin.model, {}).float())
 
-    longer = _repeated(inputs, min(_LONG, limit or _LONG))
+    length = max((one.shape[1] for one in inputs.values() if one.ndim == 2), default=0)
+    longer = _longest(twin, inputs, max(length, min(_LONG, limit or _LONG)))
     plan, refusal = NO_PLAN, None
     # First, since what takes all memory here is raised, and not tried again.
     try:
@@ -51,7 +52,7 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None =
         dense = twin
         try:
             with sparse.naming():
-                sites = sparse.sites(twin, longer)
+                sites = sparse.sites(twin, longer, (inputs, _padded(inputs)))
                 twin = replace(twin, plan=InterceptionPlan(sparse=sites))
                 plan = replace(_proved(twin, inputs), sparse=sites)
                 check_rest(twin, inputs)
@@ -82,6 +83,17 @@ def _proved(twin: Twin, inputs: Mapping[str, Tensor]) -> InterceptionPlan:
             return twin.run(inputs, OURS)
 
     return prove(twin.model, run)
+
+
+def _longest(twin: Twin, inputs: Mapping[str, Tensor], count: int) -> Mapping[str, Tensor]:
+    """Return the inputs repeated to a number of tokens, or to half of it and so on, until the model runs them."""
+    while count > max(one.shape[1] for one in inputs.values() if one.ndim > 1):
+        longer = _repeated(inputs, count)
+        with contextlib.suppress(Exception):  # a decoder may have places for fewer tokens than an encoder
+            _ = twin.run(longer, "eager")
+            return longer
+        count //= 2
+    return inputs
 
 
 def _repeated(inputs: Mapping[str, Tensor], count: int) -> dict[str, Tensor]:
@@ -151,13 +163,10 @@ def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: S
             outputs = outputs_of(runner.model(**together, **settings))
     except AttentionVizError:
         raise
-    except Exception as error:  # whatever a family's own code raises
-        if runs_alone(runner, together):
-            raise
-        raise UnsupportedModel(
-            "it can't run two inputs in one batch, by which its rows would be told from its heads, with any attention: "
-            f"{failing(error)}"
-        ) from error
+    except Exception:
+        if runner.run_own(together) is None:
+            return  # its own code takes no batch, so that none is ever run
+        raise
     for row, one in enumerate(alone):
         found.add(_alone(outputs, row, one.output[:]), one.output[:])
         for weights, call in zip(heard, one.calls, strict=True):

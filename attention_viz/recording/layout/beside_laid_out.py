@@ -16,7 +16,7 @@ from attention_viz.inputs.labelling import tokens_of_ids
 from attention_viz.inputs.media.beside import IDS, BesideReader, mark_of, marks_in
 from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReader, Reader, SoundReader
 from attention_viz.recording.batches.batch import Intervention, call_of
-from attention_viz.recording.layout.origins import SEEN
+from attention_viz.recording.layout.axes import SEEN
 from attention_viz.recording.layout.placeholders import MeasuredPlaceholders, Placeholders
 from attention_viz.recording.layout.positions import FrameLine, Grid, frames, moved, numbered, patches
 from attention_viz.recording.layout.tiles import in_tiles, tile_names

@@ -12,14 +12,13 @@ from torch import Tensor
 
 from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.inputs.media.beside import marks_in
+from attention_viz.recording.layout.axes import PROMPT, SEEN, TEXT
 from attention_viz.recording.outputs.breaking import SEEN as MEDIA
 from attention_viz.recording.recorder import Call, Recorder
 
 if TYPE_CHECKING:
     from attention_viz.recording.runner import Runner
 
-# What a row may come from: words, an image or sound, and points or boxes in it.
-TEXT, SEEN, PROMPT = "text", "seen", "prompt"
 _NAMES = {"query": 0, "key": 1}
 
 

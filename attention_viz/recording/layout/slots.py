@@ -5,7 +5,7 @@ moves them while each position keeps to itself. Words beside slots are where cha
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.layout.axes import PROMPT, SEEN, TEXT, Axes, Axis
 from attention_viz.recording.layout.origins import (
-    PROMPT,
-    SEEN,
-    TEXT,
     Origins,
     Side,
     other_text,
@@ -25,8 +23,6 @@ from attention_viz.recording.layout.origins import (
 )
 from attention_viz.recording.towers import in_tower
 from attention_viz.trace.kind import STREAMS, Unit
-from attention_viz.trace.slots import joined_tokens, slot_tokens
-from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
     from attention_viz.recording.runner import Pass, Runner
@@ -40,53 +36,6 @@ class UnmatchedWordsError(UnsupportedModel):
 WORDS = "words"
 # A module's name with its numbers left out, and the number of its queries and keys.
 _Part = tuple[str, int, int]
-
-
-@dataclass(frozen=True)
-class Axis:
-    """The kinds of an axis's positions.
-
-    Attributes:
-        before: how many slots come first; `after` as many last.
-        rest: what moves the others: "text", "seen", "prompt", or "" if there are none.
-    """
-
-    unit: Unit = Unit.LATENT
-    before: int = 0
-    after: int = 0
-    rest: str = ""
-
-    @property
-    def slots(self) -> int:
-        """The number of slots."""
-        return self.before + self.after
-
-    def tokens(self, count: int, rest: Callable[[str, int], Tokens]) -> Tokens:
-        """Return the tokens of `count` positions; `rest` returns those of a kind that aren't slots."""
-        others = count - self.slots
-        if others < 0 or (others > 0) != bool(self.rest):
-            raise UnsupportedModel(f"it has {count} positions here, but {self.slots} {self.unit.plural} when probed")
-        slots = slot_tokens(self.unit, self.slots)
-        if not others:
-            return slots
-        found = slot_tokens(Unit.PROMPT, others) if self.rest == PROMPT else rest(self.rest, others)
-        return joined_tokens(*((slots, found) if self.before else (found, slots)))
-
-
-@dataclass(frozen=True)
-class Axes:
-    """The kinds of a stream's rows and columns."""
-
-    queries: Axis
-    keys: Axis
-
-    def of_text(self, tokens: Tokens) -> tuple[Tokens, Tokens]:
-        """Return the tokens of rows and columns for a text's."""
-        rows, columns = (
-            axis.tokens(axis.slots + (len(tokens) if axis.rest else 0), lambda _kind, _count: tokens)
-            for axis in (self.queries, self.keys)
-        )
-        return rows, columns
 
 
 @dataclass(frozen=True)
@@ -116,7 +65,7 @@ def slot_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
         if (own := reader.named(part, *sides[parts.index(part)], found)) is not None:
             found[part] = own
     _check_words(runner, inputs, recorded, {parts.index(part): axes for part, (_, axes) in found.items()})
-    names, axes = _numbered(type(runner.model).__name__, found)
+    names, axes = numbered(type(runner.model).__name__, found)
     for part in dict.fromkeys(parts):
         kinds = [side.alone.kinds for side in sides[parts.index(part)]]
         if part not in names and reader.length and kinds == [(SEEN,), (SEEN,)] and not in_tower(part[0]):
@@ -124,7 +73,7 @@ def slot_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
     return SlotStreams(tuple(names.get(part, "") for part in parts), axes)
 
 
-def _numbered(family: str, found: Mapping[_Part, tuple[str, Axes]]) -> tuple[dict[_Part, str], dict[str, Axes]]:
+def numbered(family: str, found: Mapping[_Part, tuple[str, Axes]]) -> tuple[dict[_Part, str], dict[str, Axes]]:
     """Number streams of one kind whose positions differ: "pooling", "pooling 2"; return names and axes."""
     names, axes, firsts = dict[_Part, str](), dict[str, Axes](), dict[str, _Part]()
     for part, (kind, own) in found.items():
@@ -233,9 +182,9 @@ def _crossing(queries: Side, keys: Side, unit: Unit) -> tuple[str, Axes] | None:
     seen = _axis(keys.found, unit)
     if bool(queries.found.text.all()) and not bool(keys.found.text.any()) and seen is not None and seen.rest == SEEN:
         return "cross", Axes(Axis(rest=TEXT), seen)
-    if queries.alone.kinds == (SEEN,) and keys.alone.kinds == (TEXT,):
-        if bool(queries.alone.seen.all()) and bool(keys.alone.text.all()):
-            return "cross", Axes(Axis(rest=SEEN), Axis(rest=TEXT))
+    # A class token among the queries comes from nothing.
+    if queries.alone.kinds == (SEEN,) and keys.alone.kinds == (TEXT,) and bool(keys.alone.text.all()):
+        return "cross", Axes(Axis(rest=SEEN), Axis(rest=TEXT))
     return None
 
 

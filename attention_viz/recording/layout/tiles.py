@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.layout.origins import KeepApart
 from attention_viz.recording.outputs.breaking import SEEN
 from attention_viz.recording.recorder import Call, Recorder, RunEnded
 from attention_viz.trace.tokens import Region, Tokens
@@ -36,6 +37,10 @@ class _RowQueries(Recorder):
         return super().hear(call)
 
 
+class _RowQueriesApart(_RowQueries, KeepApart):
+    """Keeps them in a run with positions kept apart, so that frames hear nothing of each other."""
+
+
 def check_rows(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass") -> None:
     """Refuse calls in rows of a batch, unless the rows are the tiles or images that the model reads, in their order.
 
@@ -56,25 +61,32 @@ def check_rows(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass")
             f"{name} attends in {' and '.join(map(str, counts))} rows, as over windows, but the parts of {main} are "
             f"{len(tiles)}; use a model whose rows are tiles or images"
         )
-    order = _order(runner, inputs, main, numbers[-1])
-    if order is None or len(order) != rows or any(one >= other for one, other in pairwise(order)):
+    orders = (_order(runner, inputs, main, numbers[-1], kind) for kind in (_RowQueries, _RowQueriesApart))
+    if not any(_is_order(one, rows) for one in orders):
         raise UnsupportedModel(
             f"{name} attends in {rows} rows, but these aren't the {len(tiles)} parts of {main} in their order, as "
             "changing them shows; use a model whose rows are tiles or images"
         )
 
 
-def _order(runner: "Runner", inputs: Mapping[str, Tensor], main: str, last: int) -> list[int] | None:
+def _is_order(order: Sequence[int] | None, rows: int) -> bool:
+    return order is not None and len(order) == rows and all(one < other for one, other in pairwise(order))
+
+
+def _order(
+    runner: "Runner", inputs: Mapping[str, Tensor], main: str, last: int, kind: type[_RowQueries]
+) -> list[int] | None:
     """Return which tile each row reads; None if calls differ, or if a row reads none."""
     tiles = _tiles(main, inputs[main])
-    before = _queries(runner, inputs, last)
+    before = _queries(runner, inputs, kind(keep=frozenset(), last=last))
     found = torch.zeros(len(before[0]), dtype=torch.long)
     for bit in range(len(tiles).bit_length()):
         several = tiles.clone()
         for number, tile in enumerate(several, 1):
             if number >> bit & 1 and bool(tile.any()):  # one of zeros fills up a batch
                 tile += 1 + tile.abs()
-        after = _queries(runner, {**inputs, main: several.reshape(inputs[main].shape)}, last)
+        changed = {**inputs, main: several.reshape(inputs[main].shape)}
+        after = _queries(runner, changed, kind(keep=frozenset(), last=last))
         moved = [_moved(one, other) for one, other in zip(before, after, strict=True)]
         moved = [one for one in moved if bool(one.any())]  # learned queries depend on no tile
         if any(not torch.equal(one, moved[0]) for one in moved):
@@ -83,8 +95,7 @@ def _order(runner: "Runner", inputs: Mapping[str, Tensor], main: str, last: int)
     return None if bool((found == 0).any()) else (found - 1).tolist()
 
 
-def _queries(runner: "Runner", inputs: Mapping[str, Tensor], last: int) -> list[Tensor]:
-    recorder = _RowQueries(keep=frozenset(), last=last)
+def _queries(runner: "Runner", inputs: Mapping[str, Tensor], recorder: _RowQueries) -> list[Tensor]:
     with contextlib.suppress(RunEnded), runner.hearing(recorder):
         runner.model(**(runner.settings | dict(inputs)))
     return recorder.found

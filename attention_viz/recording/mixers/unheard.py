@@ -41,7 +41,10 @@ def why_silent(model: nn.Module) -> str:
     for module in model.modules():
         namespace: dict[str, Any] = getattr(inspect.unwrap(type(module).forward), "__globals__", {})
         if namespace.get(_MRA, _MRA) is None and type(module).__name__.startswith("Mra"):
-            return f"{_MRA} isn't loaded, so transformers returns zeros for its attention; load it on a CUDA device"
+            return (
+                f"{_MRA} isn't loaded, so transformers returns zeros for its attention. With it, MRA approximates a "
+                "softmax by kernels over blocks, which can't be recorded either; use a model with softmax attention"
+            )
     return ""
 
 

@@ -18,6 +18,8 @@ from attention_viz.recording.sparse.turn import SparseSite, Turn, rerunning
 # Whether this thread is inside a module with sparse attention.
 _inside: ContextVar[bool] = ContextVar("inside", default=False)
 
+_TARGET = "decoder_input_ids"
+
 # Gets a turn and how many positions the text has; returns the turn's new output, or None.
 Take = Callable[[Turn, int], object]
 
@@ -30,16 +32,17 @@ def in_sparse_turn() -> bool:
 @contextlib.contextmanager
 def sparse_turns(model: nn.Module, sites: Sequence[SparseSite], take: Take) -> Generator[None]:
     """Take each turn of a model's modules with sparse attention in this thread."""
-    thread, count = threading.get_ident(), [0]
+    thread, counts = threading.get_ident(), dict[str, int]()
     parameters = frozenset(memory_of(one) for one in model.parameters())
-    of_module = {module: site for site in sites for module in site.of(model)}
+    of_module = {module: (site, number) for site in sites for number, module in enumerate(site.of(model))}
 
     def begin(_model: nn.Module, _inputs: object, named: Mapping[str, Any]) -> None:
-        ids = named.get("input_ids", named.get("inputs_embeds"))
-        if threading.get_ident() == thread and isinstance(ids, Tensor):
-            if len(ids) > 1:
-                raise UnsupportedModel("sparse attention is read one text at a time; pass one")
-            count[0] = ids.shape[1]
+        texts = {"input_ids": named.get("input_ids", named.get("inputs_embeds"))}
+        for name, ids in (texts | {_TARGET: named.get(_TARGET)}).items():
+            if threading.get_ident() == thread and isinstance(ids, Tensor):
+                if len(ids) > 1:
+                    raise UnsupportedModel("sparse attention is read one text at a time; pass one")
+                counts[name] = ids.shape[1]
 
     def enter(_module: nn.Module, _inputs: object) -> None:
         if threading.get_ident() == thread:
@@ -49,7 +52,8 @@ def sparse_turns(model: nn.Module, sites: Sequence[SparseSite], take: Take) -> G
         if threading.get_ident() != thread or rerunning.get():
             return None
         try:
-            return take(Turn(module, inputs, named, of_module[module], parameters), count[0])
+            site, number = of_module[module]
+            return take(Turn(module, inputs, named, site, parameters, number), counts.get(site.reads, 0))
         finally:
             _inside.set(False)
 

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,8 @@ from attention_viz.recording.outputs.breaking import SEEN
 from attention_viz.recording.runner import Runner
 from attention_viz.recording.sparse.finding import site_of, sparse_kinds
 from attention_viz.recording.sparse.hearing import sparse_turns
-from attention_viz.recording.sparse.reading import blocked
+from attention_viz.recording.sparse.reading import blocked, found_in
+from attention_viz.recording.sparse.starts import placed, with_slots
 from attention_viz.recording.sparse.turn import SparseSite, Turn
 from attention_viz.recording.twin import Twin
 
@@ -46,8 +47,10 @@ class SparseKinds:
         is_text = bool(lengths) and not SEEN & {*inputs}
         return cls(sparse_kinds(lambda: twin.run(inputs, "eager"), lengths) if is_text else {}, lengths)
 
-    def sites(self, twin: Twin, inputs: Mapping[str, Tensor]) -> tuple[SparseSite, ...]:
-        """Return each class's site, found in a run."""
+    def sites(
+        self, twin: Twin, inputs: Mapping[str, Tensor], others: Sequence[Mapping[str, Tensor]]
+    ) -> tuple[SparseSite, ...]:
+        """Return each class's site, found in a run, with its positions in all."""
         found = dict[type[nn.Module], SparseSite]()
 
         def take(turn: Turn, _count: int) -> None:
@@ -56,7 +59,9 @@ class SparseKinds:
 
         with sparse_turns(twin.model, [SparseSite(kind, (), "") for kind in self.keys], take):
             _ = twin.run(inputs, "eager")
-        return tuple(found.values())
+        sites = placed(twin, (inputs, *others), tuple(found.values()))
+        sites = [replace(one, rest=hidden_rows_matter(twin, others[0], [one])) for one in sites]
+        return with_slots(twin, inputs, sites)
 
     @contextlib.contextmanager
     def naming(self) -> Generator[None]:
@@ -70,19 +75,26 @@ class SparseKinds:
             ) from error
 
 
-def check_rest(twin: Twin, inputs: Mapping[str, Tensor]) -> None:
-    """Refuse sparse attention from positions beyond the text's that changes the output: those aren't padding."""
+def hidden_rows_matter(twin: Twin, inputs: Mapping[str, Tensor], sites: Sequence[SparseSite]) -> bool:
+    """Return whether rows that aren't shown change the output: then those aren't padding."""
 
     def disturb(turn: Turn, count: int) -> object:
-        context = turn.run().context.clone()
-        context[count:] += torch.randn(context[count:].shape, generator=generator).to(context)
-        return turn.run(context=context).output
+        first, _, shown = found_in(turn, count)
+        hidden = torch.ones(len(first.context), 1, dtype=torch.bool)
+        hidden[shown.rows] = False
+        noise = torch.randn(first.context.shape, generator=generator) * hidden
+        return turn.run(context=first.context + noise.to(first.context)).output
 
     generator, found = torch.Generator().manual_seed(0), Difference()
     before = twin.run(inputs, "eager")
-    with sparse_turns(twin.model, twin.plan.sparse, disturb):
+    with sparse_turns(twin.model, sites, disturb):
         found.add(twin.run(inputs, "eager"), before)
-    if found.relative > BOUNDS.get(before.dtype, 0.0):
+    return found.relative > BOUNDS.get(before.dtype, 0.0)
+
+
+def check_rest(twin: Twin, inputs: Mapping[str, Tensor]) -> None:
+    """Refuse sparse attention from rows that aren't shown and change the output."""
+    if hidden_rows_matter(twin, inputs, twin.plan.sparse):
         raise UnsupportedModel(
             "it attends from more positions than the text has tokens, such as global tokens or further streams of its "
             "own; use a model whose positions are its tokens"
@@ -98,7 +110,8 @@ def check_sparse_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Seq
             continue
         (stream, layer), call = places[number], before.calls[number].attention
         allowed = torch.ones(1) if call.allowed is None else call.allowed.cpu()
-        query, key = (int(one) for one in allowed.expand(call.shape).bool().any(0).nonzero()[-1])
+        tokens = inputs[site.reads].shape[1]
+        query, key = (int(one) for one in allowed.expand(call.shape).bool().any(0)[:tokens].nonzero()[-1])
         ours = runner.record(inputs, (Block(query, key, layer=layer, stream=stream),), places).output
 
         def block(turn: Turn, count: int, number: int = number, cell: tuple[int, int] = (query, key)) -> object:

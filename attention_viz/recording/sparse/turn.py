@@ -5,10 +5,11 @@ import functools
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
@@ -20,6 +21,7 @@ from attention_viz.recording.interception.following import (
     entering_softmax,
     mark_written,
 )
+from attention_viz.recording.layout.axes import Axes
 
 _LOGSUMEXP = {torch.logsumexp, Tensor.logsumexp, torch.special.logsumexp}
 _EXP = {torch.exp, Tensor.exp}
@@ -38,11 +40,21 @@ class SparseSite:
         values: the paths of the modules inside whose outputs are the values. With several, as of Longformer's global
             tokens, each has heads of its own.
         output: the path of the module inside that takes the heads' outputs; "" if the module returns them.
+        reads: the name of the ids of its text.
+        starts: the input row of the text's first token, per module.
+        rest: whether the input rows beside the text's tokens are slots, not padding.
+        axes: the kinds of rows and columns, with slots; None for tokens alone.
+        known: see `attention_viz.recording.sparse.positions`.
     """
 
     kind: type[nn.Module]
     values: tuple[str, ...]
     output: str
+    reads: str = "input_ids"
+    starts: tuple[int, ...] = ()
+    rest: bool = False
+    axes: Axes | None = None
+    known: dict[tuple[int, ...], Any] = field(default_factory=dict[tuple[int, ...], Any], init=False, compare=False)
 
     def of(self, model: nn.Module) -> list[nn.Module]:
         """Return a model's modules of this class."""
@@ -138,11 +150,39 @@ class Turn:
     named: Mapping[str, Any]
     site: SparseSite
     parameters: frozenset[int]
+    number: int = 0
 
     @property
     def name(self) -> str:
         """The module's class."""
         return type(self.module).__name__
+
+    @property
+    def start(self) -> int:
+        """The input row of the text's first token."""
+        return self.site.starts[self.number] if self.site.starts else 0
+
+    @property
+    def rows(self) -> list[Tensor]:
+        """The states that it reads, (1, position, width)."""
+        found = {
+            id(one): one
+            for one in (*self.inputs, *self.named.values())
+            if isinstance(one, Tensor) and one.is_floating_point() and one.ndim == 3 and len(one) == 1
+        }
+        width = next((one.shape[-1] for one in found.values()), 0)
+        return [one for one in found.values() if one.shape[-1] == width]
+
+    def moved(self, which: Bool[Tensor, " position"]) -> "Turn":
+        """Return the turn with other numbers in some of its input rows."""
+        chance, others, start = torch.Generator().manual_seed(0), dict[int, Tensor](), 0
+        for one in self.rows:
+            noise = torch.randn(one.shape, generator=chance).to(one) * (1 + one.abs())
+            some = which[start : start + one.shape[1], None].to(one.device)
+            others[id(one)] = torch.where(some, one + noise, one)
+            start += one.shape[1]
+        inputs = tuple(others.get(id(one), one) for one in self.inputs)
+        return replace(self, inputs=inputs, named={name: others.get(id(one), one) for name, one in self.named.items()})
 
     def run(
         self,

@@ -22,6 +22,9 @@ test("the list says that links of words to themselves aren't in it, if the stron
   const all = Int32Array.of(0, 1, 2);
   const drawn = {rows: all, columns: all, stream: {own: true, queries: {words: Uint8Array.of(0, 1, 1)}}};
   assert.equal(leftOutOf(drawn, head, 0.05), "Left out: each word\u2019s link to itself, up to 0.22.");
+  const slots = {...drawn.stream.queries, named: ["latent 0", "latent 1", "latent 2"]};
+  const among = {...drawn, stream: {...drawn.stream, queries: slots}};
+  assert.equal(leftOutOf(among, head, 0.05), "Left out: each position\u2019s link to itself, up to 0.22.");
   assert.equal(leftOutOf(drawn, head, 0.3), "");
   assert.equal(leftOutOf({...drawn, columns: Int32Array.of(0, 2)}, head, 0.05).slice(-5), "0.20.");
   assert.equal(leftOutOf({...drawn, stream: {...drawn.stream, own: false}}, head, 0.05), "");

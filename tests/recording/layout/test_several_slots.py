@@ -12,12 +12,11 @@ from torch import Tensor, nn
 import attention_viz as av
 from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.recording.layout import slots as layout
-from attention_viz.recording.layout.origins import SEEN, TEXT
-from attention_viz.recording.layout.slots import Axes, Axis
+from attention_viz.recording.layout.axes import SEEN, TEXT, Axes, Axis
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.tokens import Tokens
 from scripts.seen.building import tiny_seen
-from scripts.tiny import Family
+from scripts.tiny import Family, scaled
 from tests.recording.layout.test_slot_families import IDS, handed_out, perceiver
 from tests.recording.layout.test_slots import NEAR, PIXELS, sharp
 
@@ -127,12 +126,12 @@ def test_a_latent_has_the_number_of_its_row_in_the_model(at: int) -> None:
 
 
 def trades(one: int, other: int) -> Any:
-    """A hook that swaps two rows of a module's output."""
+    """A hook that swaps two rows of a module's first output."""
 
-    def swap(_module: nn.Module, _args: object, output: Tensor) -> Tensor:
-        rows = list(range(output.shape[1]))
+    def swap(_module: nn.Module, _args: object, output: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        rows = list(range(output[0].shape[1]))
         rows[one], rows[other] = rows[other], rows[one]
-        return output[:, rows]
+        return (output[0][:, rows], *output[1:])
 
     return swap
 
@@ -141,9 +140,7 @@ def trades(one: int, other: int) -> Any:
 def test_swapped_words_are_refused(pair: tuple[int, int]) -> None:
     """Changing the first and the last word alone would miss the second pair."""
     model = perceiver()
-    model.perceiver.input_preprocessor.register_forward_hook(
-        lambda module, args, output: (trades(*pair)(module, args, output[0]), *output[1:])
-    )
+    model.perceiver.input_preprocessor.register_forward_hook(trades(*pair))
     with pytest.raises(UnsupportedModel, match="can't match positions to words"):
         av.wrap(model)
 
@@ -198,9 +195,43 @@ def parts() -> Iterator[tuple[tuple[str, int, int], tuple[str, Axes]]]:
 
 
 def test_sets_in_other_parts_of_a_model_have_streams_of_their_own() -> None:
-    names, axes = layout._numbered("Model", dict(parts()))
+    names, axes = layout.numbered("Model", dict(parts()))
     assert list(names.values()) == ["pooling", "pooling", "pooling 2"]
     assert set(axes) == {"pooling", "pooling 2"}
     many = {(f"part{number}.attn", 4, 9): ("pooling", Axes(Axis(before=4), Axis(rest=SEEN))) for number in range(10)}
     with pytest.raises(UnsupportedModel, match="more sets of positions than can be named"):
-        layout._numbered("Model", many)
+        layout.numbered("Model", many)
+
+
+def test_a_text_and_an_image_that_read_each_other_are_named_by_what_they_read() -> None:
+    model = scaled(tiny("bridgetower", "BridgeTowerModel"), 2)
+    inputs = {"pixel_values": PIXELS, "input_ids": WORDS, "attention_mask": torch.ones_like(WORDS)}
+    trace = av.wrap(model, inputs=inputs).trace(inputs)
+    words = tuple(map(str, WORDS[0].tolist()))
+    assert trace.query_tokens("cross").labels == trace.key_tokens("cross 2").labels == words
+    assert trace.key_tokens("cross").labels[:3] == ("[CLS]", "0,0", "0,1")
+    assert len(trace.query_tokens("cross 2")) == 17
+    for number, (text, image) in enumerate(
+        zip(model.cross_modal_text_layers, model.cross_modal_image_layers, strict=True)
+    ):
+        for stream, layer in (("cross", text), ("cross 2", image)):
+            theirs = handed_out(layer.crossattention.self, lambda: model(**inputs))
+            torch.testing.assert_close(trace.attention(number, stream).weights, theirs, **NEAR)
+
+
+def test_a_model_that_takes_no_batch_opens() -> None:
+    """TVP's own code fails on two rows, so its attention is proven on one."""
+    model = tiny("tvp", "TvpModel")
+    inputs = {"pixel_values": torch.rand(1, 4, 3, 64, 64), "input_ids": WORDS, "attention_mask": torch.ones_like(WORDS)}
+    trace = av.wrap(model, inputs=inputs).trace(inputs)
+    assert trace.fidelity.ok
+    with torch.no_grad():
+        theirs = model(**inputs, output_attentions=True).attentions
+    for number, one in enumerate(theirs):
+        torch.testing.assert_close(trace.attention(number).weights, one[0], **NEAR)
+
+
+def test_a_model_whose_runs_differ_is_refused_by_name() -> None:
+    inputs = {"pixel_values": PIXELS, "input_ids": WORDS, "attention_mask": torch.ones_like(WORDS)}
+    with pytest.raises(UnsupportedModel, match=r"vilt .* gives another output each time"):
+        av.wrap(tiny("vilt", "ViltModel"), inputs=inputs)

@@ -1,6 +1,8 @@
 """Tiny models with sparse attention, and their weights by one-hot values, read without any of our code."""
 
 import functools
+import itertools
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -49,6 +51,26 @@ T5: dict[str, object] = {
 }
 LONGFORMER: dict[str, object] = _SIZES | {"attention_window": 4, "pad_token_id": 1}
 
+_BIG_BIRD: dict[str, object] = {
+    "attention_type": "block_sparse",
+    "block_size": 2,
+    "num_random_blocks": 2,
+    "max_position_embeddings": 64,
+}
+
+PROPHETNET: dict[str, object] = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 20,
+    "num_encoder_layers": 1,
+    "num_decoder_layers": 2,
+    "num_encoder_attention_heads": 2,
+    "num_decoder_attention_heads": 2,
+    "encoder_ffn_dim": 37,
+    "decoder_ffn_dim": 37,
+    "max_position_embeddings": 64,
+    "ngram": 2,
+}
+
 # By name: the class, its configuration, and the class of the modules that attend sparsely.
 SPARSE: dict[str, tuple[str, str, dict[str, object], str]] = {
     "longformer": ("LongformerForMaskedLM", "LongformerConfig", LONGFORMER, "LongformerSelfAttention"),
@@ -59,6 +81,31 @@ SPARSE: dict[str, tuple[str, str, dict[str, object], str]] = {
         "LEDEncoderSelfAttention",
     ),
     "longt5": ("LongT5EncoderModel", "LongT5Config", T5, "LongT5LocalAttention"),
+    "longt5, summaries": (
+        "LongT5EncoderModel",
+        "LongT5Config",
+        T5 | {"encoder_attention_type": "transient-global", "global_block_size": 4},
+        "LongT5TransientGlobalAttention",
+    ),
+    "pegasus_x": (
+        "PegasusXForConditionalGeneration",
+        "PegasusXConfig",
+        PAIR | {"encoder_layers": 2, "block_size": 4, "num_global_tokens": 3},
+        "PegasusXGlobalLocalAttention",
+    ),
+    "big_bird": ("BigBirdForMaskedLM", "BigBirdConfig", _SIZES | _BIG_BIRD, "BigBirdBlockSparseAttention"),
+    "bigbird_pegasus": (
+        "BigBirdPegasusForConditionalGeneration",
+        "BigBirdPegasusConfig",
+        PAIR | _BIG_BIRD,
+        "BigBirdPegasusBlockSparseAttention",
+    ),
+    "prophetnet": (
+        "ProphetNetForCausalLM",
+        "ProphetNetConfig",
+        PROPHETNET,
+        "ProphetNetNgramSelfAttention",
+    ),
     "reformer, local": (
         "ReformerModelWithLMHead",
         "ReformerConfig",
@@ -72,8 +119,38 @@ SPARSE: dict[str, tuple[str, str, dict[str, object], str]] = {
         "LSHSelfAttention",
     ),
 }
-# The modules inside that make values and that take the outputs; "" for the attention's own result.
-_PARTS = {"LongT5LocalAttention": ("v", "o")}
+# The longest texts that BigBird reads in full.
+FULL = {name: (5 + 2 * 2) * 2 for name in ("big_bird", "bigbird_pegasus")}
+# Texts' numbers of tokens: within a block, and no multiple of blocks.
+LENGTHS = {name: (FULL[name] + 1, FULL[name] + 5) if name in FULL else (1, 3, 13) for name in SPARSE}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where a family's code has tokens and slots: (which turn of a module inside, first row, how many).
+
+    Attributes:
+        value: the path of the module inside that makes values.
+        output: of the one that takes the heads' outputs; "" for the attention's own result.
+    """
+
+    keys: tuple[tuple[int, int, int], ...]
+    queries: tuple[tuple[int, int, int], ...]
+    value: str = "value"
+    output: str = ""
+
+    @classmethod
+    def of(cls, kind: str, layer: int, count: int) -> "Layout":
+        """The layout of a class's layer for a text."""
+        tokens = ((0, 0, count),)
+        if kind == "PegasusXGlobalLocalAttention":
+            before = 2 * (layer % 2)  # half a block, in every other layer
+            return cls(((0, before, count), (1, 0, 3)), ((1, before, count), (0, 0, 3)), "v_proj", "out_proj")
+        if kind == "ProphetNetNgramSelfAttention":
+            return cls(((0, 0, 3 * count),), (*tokens, (1, 0, 2 * count)), "value_proj", "out_proj")
+        if kind == "LongT5TransientGlobalAttention":
+            return cls((*tokens, (1, 0, count // 4)), tokens, "v", "o")
+        return cls(tokens, tokens, "v", "o") if kind == "LongT5LocalAttention" else cls(tokens, tokens)
 
 
 def sparse(name: str) -> PreTrainedModel:
@@ -102,35 +179,41 @@ def weights_by_one_hot(model: PreTrainedModel, kind: str, inputs: dict[str, Tens
         model(**inputs, use_cache=False)
         for handle in handles:
             handle.remove()
-        return [_by_one_hot(*turn, count) for turn in turns]
+        return [_by_one_hot(*turn, Layout.of(kind, layer, count)) for layer, turn in enumerate(turns)]
 
 
-def _by_one_hot(module: nn.Module, given: Any, named: Any, count: int) -> Tensor:
-    value, output = _PARTS.get(type(module).__name__, ("value", ""))
-    heads = getattr(module, "num_attention_heads", getattr(module, "num_heads", getattr(module, "n_heads", 0)))
+def _by_one_hot(module: nn.Module, given: Any, named: Any, layout: Layout) -> Tensor:
+    heads = next(
+        getattr(module, name)
+        for name in ("num_attention_heads", "num_attn_heads", "num_heads", "n_heads")
+        if hasattr(module, name)
+    )
     columns = list[Tensor]()
-    for key in range(count):
-        context = _context(module, given, named, value, output, key)
-        columns.append(context.reshape(context.shape[-2], heads, -1)[:count, :, 0].T)
+    for turn, start, count in layout.keys:
+        for key in range(start, start + count):
+            contexts = _contexts(module, given, named, layout, (turn, key))
+            rows = [contexts[at][first : first + many] for at, first, many in layout.queries]
+            columns.append(torch.cat(rows).unflatten(-1, (heads, -1))[..., 0].T)
     return torch.stack(columns, dim=-1)
 
 
-def _context(module: nn.Module, given: Any, named: Any, value: str, output: str, key: int) -> Tensor:
-    """The module's output, before any projection, if all of a position's values are 1 and the others 0."""
-    taken = list[Tensor]()
+def _contexts(module: nn.Module, given: Any, named: Any, layout: Layout, one: tuple[int, int]) -> list[Tensor]:
+    """The module's outputs, (row, width), before any projection, if one position's values are 1 and the others 0."""
+    taken, turns = list[Tensor](), itertools.count()
 
     def one_hot(_module: nn.Module, _given: object, made: Tensor) -> Tensor:
         hot = torch.zeros_like(made)
-        hot.reshape(-1, made.shape[-1])[key] = 1
+        if next(turns) == one[0]:
+            hot.reshape(-1, made.shape[-1])[one[1]] = 1
         return hot
 
     def take(_module: nn.Module, given: tuple[Tensor, ...]) -> None:
-        taken.append(given[0])
+        taken.append(given[0].flatten(0, -2))
 
-    handles = [module.get_submodule(value).register_forward_hook(one_hot)]
-    if output:
-        handles.append(module.get_submodule(output).register_forward_pre_hook(take))
+    handles = [module.get_submodule(layout.value).register_forward_hook(one_hot)]
+    if layout.output:
+        handles.append(module.get_submodule(layout.output).register_forward_pre_hook(take))
     made = module.forward(*given, **named)
     for handle in handles:
         handle.remove()
-    return taken[0] if output else made[0]
+    return taken if layout.output else [made[0][0]]

@@ -120,7 +120,8 @@ export function leftOutOf({rows, columns, stream: {own, queries}}, head, least) 
   const most = Math.max(0, ...alone.map((place) => Math.abs(head.at(place, place))));
   if (most <= Math.abs(least)) return "";
   const told = head instanceof MixedHead ? significant(most) : weightText(most);
-  return `Left out: each word\u2019s link to itself, up to ${told}.`;
+  const one = queries.place || queries.named ? "position" : "word";
+  return `Left out: each ${one}\u2019s link to itself, up to ${told}.`;
 }
 
 /** What the words' rows give to what stands for nothing in the text, as one number.

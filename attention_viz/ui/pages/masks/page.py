@@ -8,6 +8,7 @@ import streamlit as st
 
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.trace.kind import CROSSING_STREAMS
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import DRAWN, from_code
@@ -150,8 +151,8 @@ def _pick_mask(state: State) -> None:
 
 
 def takes_no_mask(state: State) -> bool:
-    """Return whether the stream attends to another text, which these masks don't fit."""
-    return state.facts.is_encoder_decoder and state.stream == "cross"
+    """Return whether the stream's keys are other positions than its queries, which these masks don't fit."""
+    return (state.stream or next(iter(state.facts.heads), None)) in CROSSING_STREAMS
 
 
 def _pick_numbers(state: State) -> None:

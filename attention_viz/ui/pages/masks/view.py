@@ -14,6 +14,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.limits import LONGEST_DRAWN
 from attention_viz.explorer.mask_payload import Likelihood, MaskEffect, moved_of, pack_board, run_of
 from attention_viz.serving.runs import Run, fit, run_request
+from attention_viz.trace.kind import CROSSING_STREAMS
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
@@ -21,6 +22,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.pages.masks.board import show_board, show_masked_picture
 from attention_viz.ui.pages.masks.page import MaskChoice, added_cells, edits, mask_of, takes_no_mask
 from attention_viz.ui.pages.masks.words import (
+    CROSSING,
     blocked_words,
     mask_words,
     other_layers_words,
@@ -123,7 +125,14 @@ def load(state: State, slots: Slots) -> MasksStudy | None:
         choice, after = MaskChoice("none", weights=choice.weights), before
     # Empty the placeholder as a whole: of a replaced block, some elements would remain.
     place.empty()
-    return MasksStudy(before, after, choice, shown, beside, _CROSS if takes_no_mask(state) else "")
+    return MasksStudy(before, after, choice, shown, beside, _locked(state))
+
+
+def _locked(state: State) -> str:
+    """Return the reason if nothing can be drawn."""
+    if not takes_no_mask(state):
+        return ""
+    return _CROSS if state.facts.is_encoder_decoder else CROSSING
 
 
 def settle(selection: Selection, study: MasksStudy) -> Selection:
@@ -251,7 +260,7 @@ def _show_board(study: MasksStudy, state: State) -> None:
     likelier = [Likelihood(*one) for place in places for one in likelier_at(before, after, state, place)]
     place = show_masked_picture(before, after, state, choice)
     fits = state.query is not None and state.key is not None and state.query < len(tokens) and state.key < len(keys)
-    elsewhere = next((one for one in before.trace.attention_streams if one != "cross"), "")
+    elsewhere = next((one for one in before.trace.attention_streams if one not in CROSSING_STREAMS), "")
     with place:
         show_board(
             pack_board(pair[0], stream, layer, head),
@@ -263,7 +272,7 @@ def _show_board(study: MasksStudy, state: State) -> None:
             run_of(*pair, stream, layer, head, likelier, moved(*pair, stream)),
             locked=locked or (_too_long(tokens) if len(tokens) > LONGEST_DRAWN else ""),
             predicts=title_of(before.trace, places[0]) if places else "",
-            elsewhere=elsewhere if locked == _CROSS else "",
+            elsewhere=elsewhere if locked in (_CROSS, CROSSING) else "",
         )
 
 

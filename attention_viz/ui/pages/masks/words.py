@@ -12,6 +12,8 @@ from attention_viz.ui.address import State
 from attention_viz.ui.pages.masks.page import MASKS, MaskChoice, takes_no_mask, window_words
 
 _MOST_NAMED = 6
+# The reason for no mask where queries and keys are other positions.
+CROSSING = "This stream's keys are other positions than its queries; these masks need the same ones."
 
 
 def allowed_of(trace: Trace, layer: int, head: int, stream: str | None = None) -> Tensor:
@@ -128,6 +130,8 @@ def unfit_words(state: State, choice: MaskChoice) -> str:
     """Explain why a mask doesn't fit this stream; empty if it does."""
     if choice.mask == "none" or not takes_no_mask(state):
         return ""
+    if not state.facts.is_encoder_decoder:
+        return f"{CROSSING} This is the run without a mask."
     if choice.mask == "drawn":
         return (
             "You can draw for self-attention only; cross-attention has two texts. This is the run without a mask. In "
