@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-import scripts.vision_ops  # noqa: F401 -- before transformers
+import scripts.vision_ops  # noqa: F401 # pyright: ignore[reportUnusedImport] -- before transformers
 
 # isort: split
 import attention_viz as av
@@ -26,7 +26,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.models.model import AttentionModel
 from scripts.closure import CLOSED, Closure, closure
 from scripts.counting import unaccounted
-from scripts.seen.building import tiny_seen
+from scripts.seen.building import tiny_seen, why_not
 from scripts.texts import example_beside
 from scripts.tiny import VOCABULARY, Family, families, scaled, tiny
 from scripts.trying import (
@@ -37,8 +37,8 @@ from scripts.trying import (
     asks,
     at_most,
     cell,
-    first_line,
     of_parts,
+    reason_of,
     tell,
     tells,
     tried,
@@ -177,10 +177,10 @@ def _tried(family: Family) -> Result:
         try:
             shown = _Shown.of(family, scale)
         except AttentionVizError as error:
-            reason = reason or str(error.__cause__ or error)  # without the fix, which is the same for all
+            reason = reason_of(error, reason)
             continue
         except (Exception, SystemExit) as error:
-            return Result(family, "not built", reason=first_line(error))
+            return Result(family, "not built", reason=why_not(family, error))
         telling = tells(shown.trace())
         if telling:
             break
@@ -189,7 +189,7 @@ def _tried(family: Family) -> Result:
     try:
         errors = [_error(shown.trace(mask)) for mask in shown.masks()]
     except AttentionVizError as error:
-        return Result(family, "refused", reason=str(error))
+        return Result(family, "refused", reason=reason_of(error))
     trace, model = shown.trace(), shown.model
     if missing := unaccounted(model, trace, shown.tensors()):
         return Result(family, "wrong", reason=missing)

@@ -21,14 +21,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-import scripts.vision_ops  # noqa: F401 -- before transformers
+import scripts.vision_ops  # noqa: F401 # pyright: ignore[reportUnusedImport] -- before transformers
 
 # isort: split
 import attention_viz as av
 from attention_viz.errors import AttentionVizError
 from attention_viz.models.model import AttentionModel
 from scripts.counting import unaccounted
-from scripts.seen.building import broken, seen_families, tiny_seen
+from scripts.seen.building import seen_families, tiny_seen, why_not
 from scripts.seen.reading import UnreadError, depends, example_of
 from scripts.tiny import Family, scaled
 from scripts.trying import (
@@ -41,6 +41,7 @@ from scripts.trying import (
     cell,
     first_line,
     of_parts,
+    reason_of,
     tell,
     tells,
     tried,
@@ -102,7 +103,7 @@ def _tried(family: Family) -> Seen:
     except _UnreadModelError as error:
         model, inputs, unread = error.model, error.inputs, str(error)
     except (Exception, SystemExit) as error:
-        return Seen(family, "not built", reason=_why_not(family, error))
+        return Seen(family, "not built", reason=why_not(family, error))
     shapes = {name: "×".join(map(str, one.shape)) for name, one in inputs.items()}
     reads = ", ".join(f"{name} {shape}" for name, shape in shapes.items() if "mask" not in name)
     found, best, reason, note = None, (False, False), "", ""
@@ -112,7 +113,7 @@ def _tried(family: Family) -> Seen:
             shown, note = wrapped(larger, inputs)
             trace = shown.trace(inputs)
         except AttentionVizError as error:
-            reason = reason or str(error.__cause__ or error)
+            reason = reason_of(error, reason)
             continue
         except Exception as error:  # what is no refusal is a fault of ours
             return Seen(family, "wrong", reads, reason=first_line(error))
@@ -148,15 +149,6 @@ def _ready(family: Family) -> tuple[Any, dict[str, Tensor]]:
         except Exception as error:  # any error of a family's own code on inputs that it can't read
             errors.append(error)
     raise next((one for one in errors if isinstance(one, _UnreadModelError)), errors[0])
-
-
-def _why_not(family: Family, error: BaseException) -> str:
-    """Return why a family can't be built here."""
-    if package := re.search(r"requires the (\S+) library", str(error)):
-        return f"needs the package {package[1]}, which isn't among those that are installed"
-    if (own := broken(family)) is not None:
-        return f"transformers itself can't build it from its own default configuration: {first_line(own)}"
-    return f"no input was found that it reads: {first_line(error)}"
 
 
 def _compared(seen: Seen, shown: AttentionModel, trace: av.Trace, inputs: dict[str, Tensor]) -> Seen:

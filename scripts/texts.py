@@ -23,7 +23,7 @@ _READ: dict[str, Callable[[], dict[str, Tensor]]] = {
     "bros": lambda: {**_TEXT, "bbox": _BOXES / 100},
     "lilt": lambda: {**_TEXT, "bbox": _BOXES},
     "udop": lambda: {**_TEXT, "bbox": _BOXES / 100, "decoder_input_ids": _IDS[:, :5]},
-    "blip_2_qformer": lambda: {"query_embeds": noise(1, 5, 32)},
+    "blip_2_qformer": lambda: {"query_embeds": noise(1, 5, 32), "encoder_hidden_states": noise(1, 6, 32)},
     # The canvas reads the text from a cache, so that its mask has both.
     "diffusion_gemma": lambda: {
         **_TEXT,

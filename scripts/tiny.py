@@ -151,7 +151,17 @@ _ODD: dict[str, dict[str, Any]] = {
     "step3p7": {"text_config": {"sliding_window": 4}},
     "t5gemma2_encoder": {"text_config": {"dropout_rate": 0.0}},
     # At its default rate, random weights speak for minutes.
-    "vits": {"speaking_rate": 1e9, "noise_scale": 0.0, "noise_scale_duration": 0.0, "upsample_initial_channel": 32},
+    "vits": {
+        "speaking_rate": 1e9,
+        "noise_scale": 0.0,
+        "noise_scale_duration": 0.0,
+        "upsample_initial_channel": 32,
+        "flow_size": 16,
+        "spectrogram_bins": 16,
+        "duration_predictor_filter_channels": 16,
+        "posterior_encoder_num_wavenet_layers": 1,
+        "prior_encoder_num_wavenet_layers": 1,
+    },
     "xmod": {"default_language": "en_XX"},
     # With one layer of attention, its tied weights have no second one.
     "zamba": {

@@ -31,6 +31,7 @@ __all__ = [
     "differences",
     "first_line",
     "of_parts",
+    "reason_of",
     "rows",
     "tell",
     "tells",
@@ -114,6 +115,16 @@ def first_line(error: BaseException) -> str:
     """Return a foreign error's message, shortened."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {' '.join(lines)[:160]}"
+
+
+def reason_of(error: AttentionVizError, before: str = "") -> str:
+    """Return a refusal's reason without the fix, which is the same for all; `before` if larger weights gave one.
+
+    Numbers that overflow or round at a scale say nothing of the family.
+    """
+    if before and "overflow" not in before and "by rounding" not in before:
+        return before
+    return str(error.__cause__ if isinstance(error.__cause__, AttentionVizError) else error)
 
 
 def cell(text: str) -> str:

@@ -2,16 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-import torch
 from torch import Tensor, nn
 
-from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.check import unpadded
-from attention_viz.inputs.device import device_of
-from attention_viz.inputs.text import vocabulary
 from attention_viz.operation.positional import bias_kind
 from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
@@ -34,7 +30,7 @@ from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.recording.outputs.generation import why_no_words
 from attention_viz.recording.outputs.varying import naming_draws
-from attention_viz.recording.references.exact import ApartError, copies_differ, not_same, why_copies_differ, why_nan
+from attention_viz.recording.references.exact import COPIES_DIFFER, ApartError, copies_differ, not_same, why_nan
 from attention_viz.recording.runner import Runner
 from attention_viz.recording.towers import (
     layer_numbers,
@@ -49,11 +45,6 @@ from attention_viz.trace.kind import SLOT_STREAMS, stream_kind
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import STREAMS, Provenance
 
-if TYPE_CHECKING:
-    from transformers.modeling_utils import PreTrainedModel
-
-# Of an encoder–decoder's two texts: by their lengths its kinds of attention are told apart.
-_TOKENS, _TARGET = 11, 7
 _T = TypeVar("_T")
 
 
@@ -268,7 +259,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         except UnsupportedModel as error:
             if not copies_differ(twin, inputs, own):
                 raise
-            raise UnsupportedModel(f"it {why_copies_differ(twin, inputs)}: {error}") from error
+            raise UnsupportedModel(f"it {COPIES_DIFFER}: {error}") from error
     if isinstance(recorded.output, Tensor) and bool(recorded.output.isnan().any()):
         raise UnsupportedModel(f"{family} {why_nan(model)}")
     if not fidelity.ok:

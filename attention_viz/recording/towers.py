@@ -81,7 +81,15 @@ def _by_positions(family: str, calls: Sequence[Call], streams: Sequence[str], ta
 def _of_towers(paths: Sequence[str], calls: Sequence[Call], inputs: Mapping[str, Tensor]) -> tuple[str, ...]:
     if "decoder_input_ids" in inputs:
         return tuple(_of_pair(path, call, inputs) for path, call in zip(paths, calls, strict=True))
-    return _of_two(paths, calls, inputs) if "input_ids" in inputs else (_kind(inputs),) * len(calls)
+    if "input_ids" in inputs:
+        return _of_two(paths, calls, inputs)
+    both = any(name.startswith("pixel") for name in inputs) and any(name.startswith("input_") for name in inputs)
+    named = [(_read_by(path) if both else "") for path in paths]
+    # A tower for both has the positions of one of them.
+    shapes = {call.attention.shape[1:]: name for call, name in zip(calls, named, strict=True) if name}
+    return tuple(
+        name or shapes.get(call.attention.shape[1:], _kind(inputs)) for call, name in zip(calls, named, strict=True)
+    )
 
 
 def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs: Mapping[str, Tensor]) -> None:
@@ -130,6 +138,18 @@ def check_positions(name: str, streams: Sequence[str], calls: Iterable[tuple[int
             )
 
 
+def check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> None:
+    """Refuse a call of other numbers of queries and keys than the text's."""
+    if call.attention.shape[1:] not in known:
+        queries, keys = call.attention.shape[1:]
+        lengths = sorted({length for pair in known for length in pair})
+        tokens = f"its text has {' and '.join(map(str, lengths))} tokens" if any(lengths) else "it reads no text here"
+        raise UnsupportedModel(
+            f"{family}: {type(call.module).__name__} attends from {queries} positions to {keys}, but {tokens}, so "
+            "some positions aren't tokens; use a model whose queries and keys are its tokens"
+        )
+
+
 def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
     """Refuse head counts that the configuration doesn't have, such as windows."""
     known = _head_counts(model.config.to_dict())
@@ -165,15 +185,14 @@ def _kind(inputs: Mapping[str, Tensor]) -> str:
 
 def _of_pair(path: str, call: Call, inputs: Mapping[str, Tensor]) -> str:
     if not any("decoder" in part for part in path.split(".")):
-        seen = "picture" if _says(path, _PICTURES) else "sound" if _says(path, _SOUNDS) else "encoder"
-        return seen if "input_ids" in inputs else "encoder"
+        return (_read_by(path) or "encoder") if "input_ids" in inputs else "encoder"
     queries, keys = call.attention.shape[1:]
     return "decoder" if queries == keys else "cross"
 
 
 def _of_two(paths: Sequence[str], calls: Sequence[Call], inputs: Mapping[str, Tensor]) -> tuple[str, ...]:
     """Return the streams of text beside an image or audio; text that attends to it is "cross"."""
-    found = ["picture" if _says(path, _PICTURES) else "sound" if _says(path, _SOUNDS) else "" for path in paths]
+    found = [_read_by(path) for path in paths]
     words = inputs["input_ids"].shape[1]
     shapes = [tuple(call.attention.shape[1:]) for call in calls]
     texts = {shape for shape, stream in zip(shapes, found, strict=True) if not stream}
@@ -188,13 +207,20 @@ def _of_two(paths: Sequence[str], calls: Sequence[Call], inputs: Mapping[str, Te
 
 def in_tower(path: str) -> bool:
     """Return whether a module's name says that it reads images or audio."""
-    return _says(path, _PICTURES) or _says(path, _SOUNDS)
+    return bool(_read_by(path))
 
 
-def _says(path: str, words: Sequence[str]) -> bool:
-    return any(word in part for part in path.lower().split(".") for word in words) and not any(
-        word in part for part in path.lower().split(".") for word in _TEXTS
-    )
+def _read_by(path: str) -> str:
+    """Return "picture" or "sound" by the innermost part of a module's name that says so; "" if it reads text."""
+    parts = path.lower().split(".")
+    if any(word in part for part in parts for word in _TEXTS):
+        return ""
+    for part in reversed(parts):
+        if any(word in part for word in _SOUNDS):  # video beside audio is put into the audio's frames
+            return "sound"
+        if any(word in part for word in _PICTURES):
+            return "picture"
+    return ""
 
 
 def looks_back(call: Call) -> bool:

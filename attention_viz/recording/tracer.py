@@ -376,23 +376,18 @@ class Tracer:
 
         return measure
 
-    @staticmethod
-    def _rows_key(inputs: Mapping[str, Tensor], recorded: Pass) -> object:
-        """Return what decides whether rows of a batch are tiles."""
-        return recorded.rows, tuple((name, tuple(one.shape)) for name, one in inputs.items() if name in SEEN)
-
     def _check_calls(self, recorded: Pass, inputs: Mapping[str, Tensor]) -> None:
         """Refuse a pass whose calls differ from the probe's, or aren't layers."""
         if SEEN & {*inputs} and not self.runner.switch.plan.sites:
             check_turns(recorded.parted)
-        if (rows := self._rows_key(inputs, recorded)) not in self._rows:
+        rows = recorded.rows, tuple((name, tuple(one.shape)) for name, one in inputs.items() if name in SEEN)
+        if rows not in self._rows:
             if settle_rows(self.runner, inputs, recorded):
                 self.runner.windows.active = False
                 raise UnsupportedModel(f"{self.name} attends in windows only here; wrap it with inputs of this size")
             self._rows.add(rows)
         if self.runner.windows.active:
-            calls = zip(recorded.numbers, recorded.calls, strict=True)
-            check_positions(self.name, self.anatomy.streams, calls)
+            check_positions(self.name, self.anatomy.streams, zip(recorded.numbers, recorded.calls, strict=True))
         if len(recorded.mixing) != len(self.anatomy.mixer_places):
             raise UnsupportedModel(
                 f"{self.name} mixed tokens without a softmax {len(recorded.mixing)} times in this text, but "

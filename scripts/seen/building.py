@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,11 +12,12 @@ from transformers.modeling_utils import PreTrainedModel
 from transformers.models.auto import modeling_auto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
+from attention_viz.recording.outputs.breaking import failing
 from scripts.seen.changes import CHANGES, merged
 from scripts.seen.reading import PICTURES, SOUNDS
 from scripts.tiny import Family, part_of, small_changes
 
-__all__ = ["broken", "seen_families", "tiny_seen"]
+__all__ = ["seen_families", "tiny_seen", "why_not"]
 
 # Of these tasks the first whose class a family has is the one that is tried; one that writes words before one that
 # doesn't.
@@ -48,6 +50,15 @@ _WITHOUT_TIMM: dict[str, Any] = {
 }  # fmt: skip
 # Codebooks, by the names of their buffers.
 _CODES = ("embed", "embed_sum")
+# Packages that can't be installed by their name, with the reason.
+_PACKAGES = {
+    "detectron2": "which PyPI doesn't have",
+    "natten": "which PyPI has only as a source to compile",
+}
+_SHARING = (
+    "its configuration requires that all layers take their keys and values from others, and its layers refuse that"
+)
+_CONTRADICTIONS = {"gemma4_assistant": _SHARING, "gemma4_unified_assistant": _SHARING}
 # Those that no other backbone fits.
 _ONLY_WITH_TIMM = ("edgetam_vision_model", "omdet-turbo", "timm_backbone")
 
@@ -93,7 +104,19 @@ def tiny_seen(family: Family, *, seed: int = 7) -> Iterator[PreTrainedModel]:
         raise errors[0]
 
 
-def broken(family: Family) -> Exception | None:
+def why_not(family: Family, error: BaseException) -> str:
+    """Return why a family can't be built here."""
+    if package := re.search(r"requires the (\S+) library", str(error)):
+        missing = _PACKAGES.get(package[1], "which isn't installed")
+        return f"needs the package {package[1]}, {missing}"
+    if family.name in _CONTRADICTIONS:
+        return f"transformers itself can't build it: {_CONTRADICTIONS[family.name]}"
+    if (own := _broken(family)) is not None:
+        return f"transformers itself can't build it from its own default configuration: {failing(own)}"
+    return f"no input was found that it reads: {failing(error)}"
+
+
+def _broken(family: Family) -> Exception | None:
     """Return the error of a family's class with its own default configuration; None if it can be built."""
     model_class = getattr(importlib.import_module("transformers"), family.model_class)
     try:

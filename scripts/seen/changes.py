@@ -52,10 +52,20 @@ _CODEC = {"quantization_dim": 64, "encoder_hidden_size": 4}
 _LCNET = {"out_features": ["stage1", "stage2", "stage3", "stage4"], "stem_channels": [3, 8, 16],
           "block_configs": [[[3, 16, 16, 1, True]], [[3, 16, 16, 2, False]], [[3, 16, 32, 2, True]],
                             [[3, 32, 32, 2, False]]]}  # fmt: skip
+# By default, these sizes of convolutions, their steps and their margins are missing.
+_INTRACLASS = {"reduce_channel": [1, 1, 0], "return_channel": [1, 1, 0],
+               **{f"vertical_long_to_small_conv_{name}ratio": [[size, 1], 1, [size // 2, 0]]
+                  for name, size in (("long", 7), ("mid", 5), ("short", 3))},
+               **{f"horizontal_small_to_long_conv_{name}ratio": [[1, size], 1, [0, size // 2]]
+                  for name, size in (("long", 7), ("mid", 5), ("short", 3))},
+               **{f"symmetric_conv_long_{name}ratio": [size, 1, size // 2]
+                  for name, size in (("long", 7), ("mid", 5), ("short", 3))}}  # fmt: skip
+_DETECTED = {"intraclass_block_config": _INTRACLASS, "scale_factor_list": [1, 2, 4, 8], "kernel_list": [3, 2, 2],
+             "neck_out_channels": 32}  # fmt: skip
 _VIBE = {"num_filters": 4, "downsampling_ratios": [2, 2], "depths": [1, 1, 1], "hidden_size": 8}
 
 # Towers of the package timm.
-_VIT = {"architecture": "vit_pe_core_large_patch14_336",
+_VIT: dict[str, Any] = {"architecture": "vit_pe_core_large_patch14_336",
         "model_args": {"embed_dim": 32, "depth": 2, "num_heads": 4, "attn_pool_num_heads": 4, "img_size": 32,
                        "patch_size": 8, "ref_feat_shape": [4, 4]}}  # fmt: skip
 _VIDEO = {"vision_config": {**_VIT, "num_classes": 16}}
@@ -157,6 +167,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "granite_speech5_encoder": {"context_size": 16},
     "granite_speech_plus": {"encoder_config": _GRANITE, "projector_config": {"encoder_hidden_size": 48}},
     "grounding-dino": {"backbone_config": _SWIN},
+    "hiera": {"image_size": [64, 64]},
     "hunyuan_vl": {"text_config": _turned(1, 1, 1, 1)},
     "inkling2": {"vision_config": {"text_hidden_size": 32}},
     "inkling_mm_model": {"vision_config": {"patch_size": 40}},
@@ -198,6 +209,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "oneformer": {"backbone_config": {**_SWIN, "image_size": 64, "depths": [1, 1, 1, 1], "num_heads": [2, 2, 2, 2],
                                       "window_size": 2}, "task_seq_len": 7, "text_encoder_context_length": 7},
     "neucodec": _CODEC,
+    "pp_ocrv5_server_det": {**_DETECTED, "backbone_config": {"out_features": ["stage1", "stage2", "stage3", "stage4"]}},
+    "pp_ocrv6_medium_det": {**_DETECTED, "backbone_config": {**_LCNET}},
     "pp_ocrv6_small_det": {"backbone_config": _LCNET, "layer_list_out_channels": [16, 16, 32, 32]},
     "qwen2_5_omni_thinker": {"vision_start_token_id": 4},
     "qwen3_asr": {"audio_config": {"output_dim": 32}},
@@ -217,6 +230,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "seggpt": {"image_size": [64, 32], "pretrain_image_size": 32},
     "shieldgemma2": {"mm_tokens_per_image": 16},
     "step3p7": {"text_config": {"sliding_window": 4}},
+    "t5gemma2_encoder": {"mm_tokens_per_image": 16, "text_config": {"dropout_rate": 0.0}},
     "t5gemma2": {"encoder": {"mm_tokens_per_image": 16}},
     "tvp": {"max_img_size": 64, "visual_prompt_size": 4},
     "unlimited_ocr": {"vision_config": _OCR},

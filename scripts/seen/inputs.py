@@ -35,6 +35,7 @@ READS: dict[str, Callable[[], dict[str, Tensor]]] = {
     "fun_asr_nano": lambda: {"input_features": noise(1, 12, 112), "input_features_mask": torch.ones(1, 12)},
     "fun_asr_nano_encoder": lambda: {"input_features": noise(1, 12, 112), "input_features_mask": torch.ones(1, 12)},
     "fuyu": lambda: {"pixel_values": noise(1, 16, 192)},
+    "gemma3n_vision": lambda: {"pixel_values": noise(1, 3, 64, 64)},
     "glpn": lambda: {"pixel_values": noise(1, 3, 64, 64)},
     "gemma4": lambda: {"pixel_values": noise(1, 36, 192), "image_position_ids": _SIX},
     "gemma4_audio": lambda: {"input_features": noise(1, 64, 16), "attention_mask": torch.ones(1, 64).bool()},
@@ -51,6 +52,7 @@ READS: dict[str, Callable[[], dict[str, Tensor]]] = {
                                 "pixel_attention_mask": torch.ones(1, 1, dtype=torch.bool)},
     "granite_speech": lambda: {"input_features": noise(1, 32, 16), "input_features_mask": torch.ones(1, 9).bool()},
     "granite_speech_plus": lambda: {"input_features": noise(1, 32, 16), "input_features_mask": torch.ones(1, 9).bool()},
+    "hiera": lambda: {"pixel_values": noise(1, 3, 64, 64)},
     "hunyuan_vl": lambda: {"pixel_values": noise(16, 192), "image_grid_thw": _GRID},
     "idefics": lambda: {"pixel_values": noise(1, 1, 3, 32, 32),
                         "image_attention_mask": torch.ones(1, 7, 1, dtype=torch.long)},
@@ -84,6 +86,7 @@ READS: dict[str, Callable[[], dict[str, Tensor]]] = {
         "aspect_ratio_ids": torch.ones(1, 1, dtype=torch.long),
         "aspect_ratio_mask": torch.ones(1, 1, 4, dtype=torch.long),
     },
+    "mobilevit": lambda: {"pixel_values": noise(1, 3, 128, 128)},
     "molmo2": lambda: {
         "pixel_values": noise(1, 64, 192),
         # Which patches are put together: 16 times 2 × 2 of 8 × 8.

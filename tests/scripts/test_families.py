@@ -80,6 +80,14 @@ def test_the_number_of_those_that_open_is_that_of_its_rows() -> None:
     assert all(float(re.split("[, ]", cell)[0]) <= 1e-5 for cell in told if not cell.startswith("no: "))
 
 
+def test_no_reason_quotes_another_librarys_error() -> None:
+    reasons = [line for line in TEXT.splitlines() if line.startswith("| ") and not line.startswith("| ---")]
+    assert len(reasons) > 800
+    assert [
+        one for one in reasons if re.search(r"\b[A-Z]\w*(Error|Exception|Warning)\b|pip install|it raised", one)
+    ] == []
+
+
 def test_layers_without_a_softmax_are_exact_or_said_to_be_unheard() -> None:
     cells = [line.split(" | ")[5].strip() for line in _exact().splitlines() if line.startswith("| ")]
     heard = [cell for cell in cells if cell and cell != "none heard"]

@@ -46,6 +46,16 @@ _IN_WORDS = (
 # Kernels with positions as the last axis but one.
 _ROWS_BEFORE_WIDTH = ("scaled_dot_product", "_native_multi_head_attention", "flex_attention")
 _NAMED = 3  # modules in a refusal
+# Other ways to mix positions, by torch's modules for them.
+_WITHOUT = {
+    "convolutions": (nn.Conv1d, nn.Conv2d, nn.Conv3d),
+    "recurrent layers": (nn.RNNBase,),
+    "pooling": (nn.AvgPool1d, nn.AvgPool2d, nn.MaxPool1d, nn.MaxPool2d),
+}
+
+
+class ElsewhereError(UnsupportedModel):
+    """Raised if attention runs outside the interface."""
 
 
 @dataclass(frozen=True)
@@ -226,20 +236,19 @@ def parts_left_out(
     inside = [one for one in outside if _layers(one.path) in layers or one.shape in shapes]
     missing = [one for one in inside if not one.is_of_each(counts)]
     if missing:
-        raise UnsupportedModel(refusal_of(family, missing))
+        raise UnsupportedModel(refusal_of(model, family, missing))
     kinds = dict[tuple[str, str], list[str]]()
     for one in outside:
         kinds.setdefault((re.sub(r"\d+", "*", one.where), one.by), []).append(one.where)
     return tuple(_named(pattern, by, dict.fromkeys(alike)) for (pattern, by), alike in kinds.items())
 
 
-def refusal_of(family: str, missing: Sequence[OutsideCall]) -> str:
+def refusal_of(model: nn.Module, family: str, missing: Sequence[OutsideCall]) -> str:
     """Say where a model attends outside ours, if it attends."""
     if not missing:
-        return (
-            f"can't record {family}: it never called transformers' attention interface or torch's attention, and has "
-            "no softmax(QKᵀ)V in its own code; use a model with attention"
-        )
+        mixing = [words for words, kinds in _WITHOUT.items() if any(isinstance(one, kinds) for one in model.modules())]
+        instead = f"has {' and '.join(mixing)}, but " if mixing else ""
+        return f"can't record {family}: it {instead}computes no attention, softmax(QKᵀ)V; use a model that does"
     means = dict[str, list[str]]()
     for one in missing:
         means.setdefault(one.by, []).append(one.where)

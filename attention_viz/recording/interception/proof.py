@@ -64,15 +64,12 @@ def _site(heard: FollowedCall, moved: list["_ShuffledLogits"], *, in_rows: bool)
     if len(found) > 1:  # of several sums of queries and keys, such as of words and of boxes, the values' own
         width = heard.taken.right.shape[-1]
         found = [(which, scales) for which, scales in found if products[which].left.shape[-1] == width]
-    if not found and heard.logits.tensor.shape[-1] == 1:
+    if not found:
+        raise UnsupportedModel(f"{name} {_why_none(heard, moved)}")
+    if len(found) > 1:
         raise UnsupportedModel(
-            f"{name} attends to a single position of this example, which proves nothing; use a larger image or a "
-            "longer text or sound"
-        )
-    if len(found) != 1:
-        raise UnsupportedModel(
-            f"{name} multiplies {len(products)} pairs of tensors before a softmax, and {len(found) or 'none'} of them "
-            "match its logits up to a factor; exactly one must"
+            f"{name} adds {len(found)} products of two tensors before a softmax, so its queries and keys aren't known; "
+            "use a model that multiplies one query by one key"
         )
     which, scales = found[0]
     lead, width = heard.logits.tensor.shape[:-2], products[which].left.shape[-1]
@@ -83,8 +80,8 @@ def _site(heard: FollowedCall, moved: list["_ShuffledLogits"], *, in_rows: bool)
         heads = lead[1]
     elif rows > 1 and not (in_rows and isinstance(heard.module, nn.MultiheadAttention)):
         raise UnsupportedModel(
-            f"{name} splits one input into {rows} rows, as windowed attention does; use a model that keeps an input "
-            "in one row"
+            f"{name} splits one input into {rows} rows that attend apart, such as windows, frames or places; use a "
+            "model that keeps an input in one row"
         )
     # Two factors are meant exactly: rounding alone keeps what was found from being them.
     if len(scales) == 1:
@@ -97,6 +94,31 @@ def _site(heard: FollowedCall, moved: list["_ShuffledLogits"], *, in_rows: bool)
         heads,
         ways,
         of_heads=tuple(one / scales[0] for one in scales)[: len(scales) > 1 and len(scales)],
+    )
+
+
+def _why_none(heard: FollowedCall, moved: Sequence["_ShuffledLogits"]) -> str:
+    """Return why no product gives a call's logits, in words."""
+    logits, place = heard.logits.tensor, heard.place
+    if logits.shape[-1] == 1:
+        return (
+            "attends to a single position of this example, which proves nothing; use a larger image or a longer text "
+            "or sound"
+        )
+    own = [one for one in moved if place in one.steps]
+    numbers = (logits, *(one.logits[place] for one in own))
+    # Blocked cells are -inf.
+    if any(bool((one.isnan() | one.isposinf()).any()) for one in numbers):
+        return "has attention scores that overflow, to infinity or NaN; use smaller weights or inputs"
+    cells = tuple(logits.shape[-2:])
+    if not any(one.steps[place].shape[-2:] == cells and one.steps[place].numel() == logits.numel() for one in own):
+        return (
+            f"has scores of {cells[0]} queries × {cells[1]} keys, but multiplies no two tensors to that shape; use a "
+            "model whose scores are query · key"
+        )
+    return (
+        "changes query · key by more than a factor and a sum before its softmax, such as by a soft cap; use a model "
+        "that doesn't"
     )
 
 

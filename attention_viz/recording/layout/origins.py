@@ -205,8 +205,8 @@ def _moved(before: Call, after: Call, side: str) -> Tensor:
     one, other = (getattr(call.attention, side) for call in (before, after))
     if one.shape != other.shape:
         raise UnsupportedModel(
-            "it attends over another number of positions for another input, such as patches cut by content; use a "
-            "model without"
+            "it attends over another number of positions for another input of the same size, such as patches of bytes; "
+            "use a model whose positions are its tokens"
         )
     return (other != one).any(dim=-1).any(dim=0).cpu()
 

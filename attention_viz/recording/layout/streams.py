@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.interception.outside import ElsewhereError
 from attention_viz.recording.layout.axes import TEXT, Axes, Axis
 from attention_viz.recording.layout.merged import canvas_streams, merges
 from attention_viz.recording.layout.slots import WORDS, SlotStreams, slot_streams
@@ -12,11 +13,7 @@ from attention_viz.recording.layout.spans import SpanStreams
 from attention_viz.recording.outputs.breaking import SEEN
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.runner import Pass, Runner
-from attention_viz.recording.towers import check_heads, check_turns, looks_back, paths_of, streams_by_tower
-
-
-class ElsewhereError(UnsupportedModel):
-    """Raised if attention runs outside the interface."""
+from attention_viz.recording.towers import check_heads, check_shape, check_turns, looks_back, paths_of, streams_by_tower
 
 
 def streams_of(
@@ -73,7 +70,7 @@ def _alone(
     added = slots.axes.get(WORDS)
     rows, columns = (0, 0) if added is None else (added.queries.slots_of(count), added.keys.slots_of(count))
     for call in words:
-        _check_shape(family, call, ((count + rows, count + columns),))
+        check_shape(family, call, ((count + rows, count + columns),))
     closed = [looks_back(call) for call in words]
     if any(closed) and not all(closed):
         raise UnsupportedModel(f"{family} attends ahead in only some layers; use a model that does so in all or none")
@@ -96,7 +93,7 @@ def _pair(
         axes["cross"].sizes(target, count): "cross",
     }
     for call in calls:
-        _check_shape(family, call, tuple(kinds))
+        check_shape(family, call, tuple(kinds))
     streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
     missing = [stream for stream in ("encoder", "decoder", "cross") if stream not in streams]
     if missing:
@@ -113,13 +110,5 @@ def _merged(family: str, calls: Sequence[Call], count: int, target: int) -> tupl
     """Return the streams of an encoder–decoder whose decoder attends to both texts at once."""
     kinds = {(count, count): "encoder", (target, target + count): "decoder"}
     for call in calls:
-        _check_shape(family, call, tuple(kinds))
+        check_shape(family, call, tuple(kinds))
     return tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
-
-
-def _check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> None:
-    if call.attention.shape[1:] not in known:
-        raise UnsupportedModel(
-            f"{family} attends over {call.attention.shape[1:]} (query, key), but its tokens are "
-            f"{' or '.join(map(str, known))}: it makes patches or other positions of its own; use a model without"
-        )

@@ -1,11 +1,16 @@
-"""Refuses a foreign model that breaks, with its error and whether it runs at all."""
+"""Refuses a foreign model that breaks, with the module that fails and whether it runs at all.
+
+The model's own error is the refusal's cause: it says what went wrong in the code, and seldom why it did.
+"""
 
 import contextlib
+import inspect
+import re
+import traceback
 from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attention_viz.errors import AttentionVizError, LoadCancelled, UnsupportedModel, first_line
 
@@ -17,6 +22,10 @@ if TYPE_CHECKING:
 # Inputs of models that aren't text.
 SEEN = frozenset({"pixel_values", "pixel_values_videos", "input_features", "input_values", "visual_feats"})
 
+# Inputs of a text alone.
+_TEXT = frozenset({"input_ids", "attention_mask", "decoder_input_ids", "decoder_attention_mask"})
+# Arguments that a model's error may name, but that aren't missing.
+_OPTIONS = ("inputs_embeds", "labels", "past_key_values", "use_cache", "return_dict", "output_attentions")
 # What a text model may need beside ids.
 _BESIDE = ("bbox", "image", *sorted(SEEN), "context_input_ids", "query_embeds", "shared_kv_states")
 
@@ -40,34 +49,54 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
     try:
         yield
     except UnsupportedModel as error:
-        raise UnsupportedModel(f"{family}: {error}") from None
+        raise UnsupportedModel(f"{family}: {error}") from error.__cause__
     except LoadCancelled:
         raise
     except Exception as error:
-        what = " and ".join(inputs) if SEEN & {*inputs} else "text alone"
-        raised = f"it raised {type(error).__name__}: {first_line(error)}"
         if isinstance(error, MemoryError) or "can't allocate memory" in str(error):  # torch's way of saying it
             # What failed so dearly isn't tried again.
-            raise UnsupportedModel(f"{family} takes more memory than there is: {raised}") from error
-        how = "runs, but not with our attention" if _runs(runner, inputs) else f"doesn't run on {what}"
-        more = [name for name in _BESIDE if name in runner.named - {*inputs}]
-        if how == "doesn't run on text alone" and more and more[0] in _NOT_ONE_ROW:
-            raised = _NOT_ONE_ROW[more[0]]
-        elif how == "doesn't run on text alone" and more:
-            example = f'inputs={{"input_ids": …, "{more[0]}": …}}'
-            raised = f"it also reads {' or '.join(more)}; pass an example input, av.wrap(model, {example})"
-        raise UnsupportedModel(f"{family} {how}: {raised}") from error
+            raise UnsupportedModel(f"{family} takes more memory than there is; try a shorter input") from error
+        if runs_alone(runner, inputs):
+            raise UnsupportedModel(f"{family} runs, but not with our attention: {failing(error)}") from error
+        what = "text alone" if {*inputs} <= _TEXT else " and ".join(inputs)
+        needed = _needed(runner, inputs, error)
+        raise UnsupportedModel(f"{family} doesn't run on {what}: {needed or failing(error)}") from error
 
 
-def steady_refusal(runner: "Runner", inputs: Mapping[str, Tensor], refusal: UnsupportedModel) -> UnsupportedModel:
-    """Return a refusal, or the better reason if two runs of the model itself differ."""
-    one, other = runner.run_own(inputs), runner.run_own(inputs)
-    if one is None or other is None or (one.shape == other.shape and torch.allclose(one, other, 1e-3, 1e-3)):
-        return refusal
-    return UnsupportedModel(
-        f"two runs of {family_of(runner.model)} differ on the same input, so it draws random numbers, such as for the "
-        "order of its patches; use a model whose runs agree"
-    )
+def failing(error: BaseException) -> str:
+    """Return in which module a model's own code failed, in words; one of our own errors says it itself."""
+    if isinstance(error, AttentionVizError):
+        return first_line(error)
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    modules = [one for frame in frames if isinstance(one := frame.f_locals.get("self"), nn.Module)]
+    if not modules:
+        return "its own code fails"
+    path = next((name for name, module in modules[0].named_modules() if module is modules[-1]), "")
+    return f"{path or 'its forward'} ({type(modules[-1]).__name__}) fails; its own error is this error's cause"
+
+
+def _needed(runner: "Runner", inputs: Mapping[str, Tensor], error: BaseException) -> str:
+    """Name what a model needs beside its inputs: its forward's required arguments, and those that its error names."""
+    named = inspect.signature(runner.model.forward).parameters
+    others = {name: one for name, one in named.items() if name not in {*inputs, *_OPTIONS}}
+    required = [name for name, one in others.items() if _is_required(one)]
+    asked = [name for name in others if re.search(rf"\b{name}\b", str(error))]
+    if more := tuple(dict.fromkeys((*required, *asked))):
+        return f"it also needs {' and '.join(more)}; {_example(inputs, more)}"
+    more = tuple(name for name in _BESIDE if name in runner.named - {*inputs})
+    if more and more[0] in _NOT_ONE_ROW:
+        return _NOT_ONE_ROW[more[0]]
+    return f"it also reads {' or '.join(more)}; {_example(inputs, more[:1])}" if more and {*inputs} <= _TEXT else ""
+
+
+def _is_required(one: inspect.Parameter) -> bool:
+    return one.default is one.empty and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+
+
+def _example(inputs: Mapping[str, Tensor], more: tuple[str, ...]) -> str:
+    names = [name for name in inputs if "mask" not in name]
+    said = ", ".join(f'"{name}": …' for name in (*names, *more))
+    return f"pass an example input, av.wrap(model, inputs={{{said}}})"
 
 
 class _ReportError(AttentionVizError):
@@ -107,21 +136,10 @@ def naming_foreign(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[
             raise
 
 
-def _runs(runner: "Runner", inputs: Mapping[str, Tensor]) -> bool:
+def runs_alone(runner: "Runner", inputs: Mapping[str, Tensor]) -> bool:
     """Return whether a model runs with its own attention."""
     try:
         _ = runner.twin().run(inputs)
     except Exception:  # whatever a family's own code raises
         return False
     return True
-
-
-def or_random(runner: "Runner", inputs: Mapping[str, Tensor], refusal: UnsupportedModel) -> UnsupportedModel:
-    """Return a refusal, or the better reason if two runs of the model itself differ."""
-    one, other = runner.run_own(inputs), runner.run_own(inputs)
-    if one is None or other is None or (one.shape == other.shape and torch.allclose(one, other, 1e-3, 1e-3)):
-        return refusal
-    return UnsupportedModel(
-        f"two runs of {family_of(runner.model)} differ on the same input, so it draws random numbers, such as for the "
-        "order of its patches; use a model whose runs agree"
-    )

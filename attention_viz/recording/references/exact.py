@@ -29,11 +29,6 @@ COPIES_DIFFER = (
     "them by name or by `layer_idx`"
 )
 _APART = "can't be compared exactly"
-# Why no two of its runs are equal.
-_AT_RANDOM = (
-    "draws numbers at random in each run, so no two runs are equal; pass them as inputs, or turn them off there, such "
-    "as by sample=torch.tensor([False])"
-)
 
 
 class FromExact(NamedTuple):
@@ -127,13 +122,6 @@ def copies_differ(twin: Twin, inputs: Mapping[str, Tensor], own: Tensor | None) 
     return found.relative > BOUNDS.get(own.dtype, 0.0)
 
 
-def why_copies_differ(twin: Twin, inputs: Mapping[str, Tensor]) -> str:
-    """Tell a model that draws numbers at random from one that a copy can't stand for, as a refusal's words."""
-    found = Difference()
-    found.add(*(twin.run(inputs) for _ in range(2)))
-    return _AT_RANDOM if found.relative > 0 else COPIES_DIFFER
-
-
 def why_nan(model: nn.Module) -> str:
     """Tell weights with NaN from overflow, as a refusal's words."""
     weights = [one for one in (*model.parameters(), *model.buffers()) if one.is_floating_point()]
@@ -182,7 +170,7 @@ def why_not_same(
             f"keys, values and masks: {off}.{masks} Choose another: model.set_attn_implementation{choose}"
         )
     if copies_differ(twin, inputs, own):
-        return f"{why_copies_differ(twin, inputs)}. With our attention: {off}"
+        return f"{COPIES_DIFFER}. With our attention: {off}"
     if apart > fidelity.bound:
         return (
             f"{_APART}: with {'sdpa' if twin.is_eager else ' and '.join(names)} and eager attention, "

@@ -76,9 +76,7 @@ class SparseKinds:
                     f"{found}: it pools them, and which tokens are behind a key isn't known; use a model whose keys "
                     "are its tokens"
                 ) from error
-            raise UnsupportedModel(
-                f"{found}, as sparse attention does, or attention over frames or summaries. Read as sparse, {error}"
-            ) from error
+            raise UnsupportedModel(f"{found}, as over blocks, summaries or frames, and {error}") from error
 
 
 def hidden_rows_matter(twin: Twin, inputs: Mapping[str, Tensor], sites: Sequence[SparseSite]) -> bool:

@@ -131,6 +131,20 @@ def test_heads_that_a_batch_of_two_mixes_with_rows_are_refused() -> None:
         av.wrap(model)
 
 
+class OneRow(Within):
+    """Code that runs a single text, and no batch."""
+
+    def forward(self, hidden_states: Tensor, *args: object, **options: object) -> tuple[Tensor, Tensor]:
+        (hidden,) = hidden_states
+        return super().forward(hidden[None], *args, **options)
+
+
+def test_a_model_that_runs_no_batch_is_shown_alone() -> None:
+    model = build("bert")
+    model.encoder.layer[1].attention.self = OneRow(softmax_alone)
+    assert av.wrap(model).trace_ids(ids(9)).fidelity.ok
+
+
 class Routed(nn.Module):
     """A mixture of experts that is chosen by a product with a parameter, as a router does."""
 
