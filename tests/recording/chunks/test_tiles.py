@@ -391,10 +391,9 @@ def test_windows_of_one_image_are_no_tiles() -> None:
         return (whole, *found[1:]) if isinstance(found, tuple) else whole
 
     module.forward = windowed
-    with pytest.raises(
-        UnsupportedModel, match="attends in 2 rows, as over windows, but the parts of pixel_values are 1"
-    ):
-        av.wrap(model, inputs=inputs)
+    trace = av.wrap(model, inputs=inputs).trace(inputs)
+    weights = trace.attention(0, "picture").weights
+    assert float(weights[:, :5, 5:].abs().max()) == float(weights[:, 5:, :5].abs().max()) == 0
 
 
 def test_effects_over_tiles_are_those_of_edits_one_by_one() -> None:
