@@ -38,7 +38,7 @@ class Batch(Recorder):
         again = self._last is not None and self._last.again(call)
         if query.ndim == 4 and len(query) > self.rows and len(query) % self.rows == 0:
             raise UnsupportedModel(
-                f"{type(call.module).__name__} attends in {len(query) // self.rows} tiles, windows or images, each a "
+                f"{type(call.module).__name__} attends in {len(query) // self.rows} tiles or images, each a "
                 "row of its own, so a batch can't hold several runs; use one image that isn't cut up, or av.effects"
             )
         if again or query.ndim != 4 or len(query) != self.rows or self.first + self._heard >= len(self.places):

@@ -239,6 +239,8 @@ class _Search:
                 continue
             slots = rows[number] * call.attention.key.shape[-2]
             inputs = [one for _, one in around if one is not None and one.shape[0] < max(rows[number], 2)]
+            # Rows that are all there were before are tiles or images, maybe in another order.
+            convolutions = [one for one in convolutions if one.shape[0] < max(*rows, 2)]
             several = [one for one in (*convolutions, *inputs) if one.count <= _MOST_EMPTY * slots]
             home = inputs[-1].module if inputs else None
             found.append(_Site(number, patterns[number], rows[number], tuple(several), home))
