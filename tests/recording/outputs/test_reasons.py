@@ -5,17 +5,18 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
 import attention_viz as av
 from attention_viz.errors import UnsupportedModel
 from tests.models.families import PLAIN, build, built
 from tests.models.own_code import Within, with_layers
 
+QUERYING: dict[str, Any] = {name: size for name, size in PLAIN.items() if name != "vocab_size"}
+QUERYING["encoder_hidden_size"] = 20
 PIXELS = {"pixel_values": torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(1))}
 
 
-def refusal(model: PreTrainedModel, inputs: dict[str, Tensor] | None = None) -> UnsupportedModel:
+def refusal(model: Any, inputs: dict[str, Tensor] | None = None) -> UnsupportedModel:
     """The reason for which a model is refused, without the general advice."""
     with pytest.raises(UnsupportedModel) as refused:
         av.wrap(model, inputs=inputs)
@@ -25,7 +26,9 @@ def refusal(model: PreTrainedModel, inputs: dict[str, Tensor] | None = None) -> 
 
 
 def test_an_input_that_is_missing_is_named_with_an_example() -> None:
-    sizes = {name: size for name, size in PLAIN.items() if name != "vocab_size"} | {"encoder_hidden_size": 20}
+    sizes: dict[str, Any] = {name: size for name, size in PLAIN.items() if name != "vocab_size"} | {
+        "encoder_hidden_size": 20
+    }
     model = built("Blip2QFormerModel", "Blip2QFormerConfig", sizes)
     queries = {"query_embeds": torch.randn(1, 4, 20)}
     reason = refusal(model, queries)
@@ -38,7 +41,9 @@ def test_an_input_that_is_missing_is_named_with_an_example() -> None:
 
 
 def test_attention_over_other_positions_than_tokens_is_refused_with_both_numbers() -> None:
-    sizes = {name: size for name, size in PLAIN.items() if name != "vocab_size"} | {"encoder_hidden_size": 20}
+    sizes: dict[str, Any] = {name: size for name, size in PLAIN.items() if name != "vocab_size"} | {
+        "encoder_hidden_size": 20
+    }
     model = built("Blip2QFormerModel", "Blip2QFormerConfig", sizes)
     inputs = {"query_embeds": torch.randn(1, 4, 20), "encoder_hidden_states": torch.randn(1, 6, 20)}
     said = "attends from 4 positions to 4, but it reads no text here, so some positions aren't tokens"
@@ -65,7 +70,7 @@ def test_a_model_that_picks_its_patches_at_random_is_refused_for_that() -> None:
 
 
 def test_a_model_that_breaks_isnt_said_to_draw_random_numbers() -> None:
-    model = build("bert")
+    model: Any = build("bert")
 
     def broken(_module: nn.Module, _inputs: object) -> None:
         torch.randn(1)
@@ -75,14 +80,22 @@ def test_a_model_that_breaks_isnt_said_to_draw_random_numbers() -> None:
     assert "encoder.layer.1 (BertLayer) fails" in str(refusal(model))
 
 
+def capped(scores: Tensor) -> Tensor:
+    return 5 * torch.tanh(scores / 5)
+
+
+def overflowing(scores: Tensor) -> Tensor:
+    return scores * float("inf")
+
+
 @pytest.mark.parametrize(
     ("bent", "reason"),
     [
-        (lambda scores: 5 * torch.tanh(scores / 5), "changes query · key by more than a factor and a sum"),
-        (lambda scores: scores * float("inf"), "has attention scores that overflow, to infinity or NaN"),
+        (capped, "changes query · key by more than a factor and a sum"),
+        (overflowing, "has attention scores that overflow, to infinity or NaN"),
     ],
 )
 def test_scores_that_are_no_scaled_products_are_refused_with_what_happens_to_them(bent: Any, reason: str) -> None:
-    model = with_layers(lambda scores, _value: bent(scores).softmax(dim=-1))
+    model: Any = with_layers(lambda scores, _value: bent(scores).softmax(dim=-1))
     assert isinstance(model.encoder.layer[0].attention.self, Within)
     assert f"Within {reason}" in str(refusal(model))
