@@ -138,7 +138,7 @@ def _shown(terms: Float[Tensor, "row head slot width"]) -> Float[Tensor, "cell n
 
 @dataclass(eq=False)
 class WindowFinder:
-    """Finds the orders of a model's windows, once per shape of its inputs.
+    """Finds the orders of a model's windows, once per shape of its inputs and settings of its modules.
 
     Attributes:
         active: whether the model attends in windows.
@@ -155,7 +155,9 @@ class WindowFinder:
         """
         if not self.active:
             return {}
-        key = tuple(sorted((name, _kind(one)) for name, one in inputs.items() if isinstance(one, Tensor)))
+        kinds = sorted((name, _kind(one)) for name, one in inputs.items() if isinstance(one, Tensor))
+        # Swin stops shifting its windows for good once an image has one window.
+        key = *kinds, *(one for module in runner.model.modules() for one in _settings(module))
         if key not in self._found:
             while len(self._found) >= _KEPT:
                 self._found.pop(next(iter(self._found)), None)
@@ -167,6 +169,10 @@ def _kind(tensor: Tensor) -> tuple[object, ...]:
     """Return a tensor's shape, and of a few whole numbers, such as an image's size, these."""
     few = not tensor.is_floating_point() and tensor.numel() <= 16
     return tuple(tensor.shape), tuple(tensor.flatten().tolist()) if few else ()
+
+
+def _settings(module: nn.Module) -> list[tuple[str, str]]:
+    return [(name, repr(one)) for name, one in vars(module).items() if isinstance(one, int | float | str | tuple)]
 
 
 class _Search:

@@ -143,6 +143,19 @@ def test_windows_are_in_place(swin: Any, wrapped: AttentionModel, size: tuple[in
     assert torch.equal(~allowed.expand(expected[0].shape), expected[0] == 0)
 
 
+def test_an_image_of_one_window_stops_the_shift_of_later_ones() -> None:
+    model = random_model(SwinModel(cast("Any", SwinConfig)(**SHAPE | {"depths": [2], "num_heads": [2]})))
+    wrapped, shifts = av.wrap(model, inputs=picture(SIZES[0])), list[int]()
+    for size in (SIZES[0], (12, 12), SIZES[0]):
+        inputs = picture(size)
+        trace, theirs = wrapped.trace(inputs), weights_in_windows(model, inputs)
+        for ours, (block, _, weights) in zip(matrices(trace), theirs, strict=True):
+            places = size[0] // 4, size[1] // 4
+            assert torch.allclose(ours, placed(weights, places, block.window_size, block.shift_size), atol=1e-6)
+        shifts.append(theirs[1][0].shift_size)
+    assert shifts == [1, 0, 0]
+
+
 def test_one_hot_values_come_back_at_their_positions(swin: Any, wrapped: AttentionModel) -> None:
     inputs = picture(SIZES[1])
     ours = matrices(wrapped.trace(inputs))
