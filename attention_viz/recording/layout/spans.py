@@ -91,7 +91,7 @@ class SpanStreams:
 
 @dataclass(frozen=True, eq=False)
 class SpanReader:
-    """Names the keys of streams with spans; measures them once per length and padding of a text."""
+    """Names the keys of streams with spans, which a model may cut by a text's words; keeps the last text's."""
 
     runner: "Runner"
     streams: Sequence[str]
@@ -111,9 +111,9 @@ class SpanReader:
                     f"{count} in another of the same kind; their layers can't share an axis"
                 )
             modules.setdefault(stream, call.module)
-        masks = (tuple(one.flatten().tolist()) for name, one in inputs.items() if name.endswith("mask"))
-        place = (tuple(counts.items()), len(tokens), *masks)
+        place = (*counts.items(), *((name, tuple(one.flatten().tolist())) for name, one in inputs.items()))
         if place not in self._known:
+            self._known.clear()
             adding = {stream: modules[stream] for stream, count in counts.items() if count}
             self._known[place] = dict(zip(adding, spans_of(self.runner, inputs, [*adding.values()]), strict=True))
         known = self._known[place]

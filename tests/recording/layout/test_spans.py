@@ -75,6 +75,28 @@ def test_weights_over_compressed_keys_are_those_that_the_model_hands_out(padded:
         assert trace.key_tokens(stream).labels[:COUNT] == trace.query_tokens(stream).labels
 
 
+def test_spans_that_a_text_moves_are_named_for_each_text() -> None:
+    model, start = compressing(), [0]
+    compressor = model.get_submodule("model.layers.1.self_attn.compressor")
+
+    def begin(_module: object, _inputs: object, named: dict[str, Any]) -> None:
+        start[0] = int(named["input_ids"][0, 0]) % 2
+
+    def move(_module: object, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        states = inputs[0]
+        return torch.cat([states[:, start[0] :], states[:, : start[0]]], dim=1), *inputs[1:]
+
+    model.register_forward_pre_hook(begin, with_kwargs=True)
+    compressor.register_forward_pre_hook(move)
+    wrapped, text = av.wrap(model), ids(COUNT)
+    assert int(text[0, 0]) % 2 == 1
+    other = text + torch.eye(COUNT, dtype=torch.long)[:1]
+    moved = ["span 1–3", "span 4–6", "span 7–9", "span 10–12"]
+    for given, expected in ((text, moved), (other, SPANS["decoder 2"]), (text, moved)):
+        trace = wrapped.trace_ids(given)
+        assert [list(trace.key_tokens(stream).labels[COUNT:]) for stream in trace.streams][1] == expected
+
+
 def moved_by(token: int, at: int, wrapped: Any, model: PreTrainedModel) -> list[int]:
     """Return the keys of a layer that move with one row of what its attention reads."""
     given = list[Tensor]()
