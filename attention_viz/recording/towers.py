@@ -163,8 +163,9 @@ def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
 
 
 def _own_heads(call: Call) -> set[int]:
-    """Return the head count that torch's own module has."""
-    return {call.module.num_heads} if isinstance(call.module, nn.MultiheadAttention) else set()
+    """Return the head count that the module itself has."""
+    own = [vars(call.module).get(name) for name in ("num_heads", "num_attention_heads", "n_heads")]
+    return {one for one in own if type(one) is int}
 
 
 def _head_counts(metadata: Mapping[str, Any]) -> frozenset[int]:

@@ -83,7 +83,6 @@ def no_softmax_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
-    "the field that chooses is another": (renamed, "outside transformers' attention interface"),
     "a term has another name": (instead(by_another_name), "passes scale_factor to attention"),
     "tensors come position first": (instead(position_first), "allowed .*broadcast"),
     "query and key change places": (
@@ -105,6 +104,15 @@ def test_a_broken_assumption_is_a_refusal_by_name(what: str, monkeypatch: pytest
     breaks(monkeypatch)
     with pytest.raises(UnsupportedModel, match=rf"^(can't record )?llama \(LlamaForCausalLM\).*({message})"):
         av.wrap(model)
+
+
+def test_where_the_field_that_chooses_is_another_torchs_function_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = av.wrap(build("llama")).trace_ids(ids(9))
+    renamed(monkeypatch)
+    trace = av.wrap(build("llama")).trace_ids(ids(9))
+    assert trace.provenance.route == "interception" and trace.fidelity.ok
+    for layer in range(2):
+        torch.testing.assert_close(trace.attention(layer).weights, expected.attention(layer).weights)
 
 
 def test_where_eager_hands_back_no_weights_its_softmaxes_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:

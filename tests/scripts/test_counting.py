@@ -42,7 +42,7 @@ def test_a_missing_head_is_found() -> None:
 
 
 def test_attention_that_is_left_out_has_to_be_named() -> None:
-    model = next(tiny_seen(Family("unlimited_ocr_vision", "UnlimitedOcrVisionModel")))
+    model = next(tiny_seen(Family("chameleon", "ChameleonForConditionalGeneration")))
     inputs = example_of(model)
     wrapped = av.wrap(model, inputs=inputs)
     trace = wrapped.trace(inputs)
@@ -51,4 +51,4 @@ def test_attention_that_is_left_out_has_to_be_named() -> None:
     parts = wrapped._parts  # pyright: ignore[reportPrivateUsage] -- a model that names nothing
     silent = AttentionModel(replace(parts, facts=replace(parts.facts, left_out=())))
     bare = trace.derived(provenance=replace(trace.provenance, notes=()))
-    assert "attends in sam_encoder.layers.0.attn, which" in unaccounted(silent, bare, inputs)
+    assert "attends in model.vqmodel.encoder.mid.attn_1, which" in unaccounted(silent, bare, inputs)

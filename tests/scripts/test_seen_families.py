@@ -34,9 +34,7 @@ EXACT = (
 REFUSED = {
     "convnext": "has convolutions, but computes no attention",
     "deformable_detr": "at sampled points",
-    "donut-swin": "into 64 rows that attend apart",
     "seggpt": "the parts may be windows or several images",
-    "swin": "as over windows",
 }
 
 

@@ -64,7 +64,7 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
 
 
 def failing(error: BaseException) -> str:
-    """Return in which module a model's own code failed, in words; one of our own errors says it itself."""
+    """Name the module whose own code failed; one of our own errors says it itself."""
     if isinstance(error, AttentionVizError):
         return first_line(error)
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]

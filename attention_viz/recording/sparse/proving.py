@@ -70,9 +70,10 @@ class SparseKinds:
             yield
         except UnsupportedModel as error:
             keys, tokens = next(iter(self.keys.values())), " and ".join(map(str, self.lengths))
-            found = f"it attends to {keys} keys in a text of {tokens} tokens"
-            kind = "windows or pooled tokens" if keys < min(self.lengths) else "blocks, summaries or frames"
-            raise UnsupportedModel(f"{found}, as over {kind}, and {error}") from error
+            kind = "buckets or pooled tokens" if keys < min(self.lengths) else "blocks, summaries or frames"
+            raise UnsupportedModel(
+                f"it attends to {keys} keys in a text of {tokens} tokens, as over {kind}, and {error}"
+            ) from error
 
 
 def hidden_rows_matter(twin: Twin, inputs: Mapping[str, Tensor], sites: Sequence[SparseSite]) -> bool:

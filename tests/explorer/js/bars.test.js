@@ -25,6 +25,8 @@ test("the list says that links of words to themselves aren't in it, if the stron
   const slots = {...drawn.stream.queries, named: ["latent 0", "latent 1", "latent 2"]};
   const among = {...drawn, stream: {...drawn.stream, queries: slots}};
   assert.equal(leftOutOf(among, head, 0.05), "Left out: each position\u2019s link to itself, up to 0.22.");
+  const seen = {...drawn, stream: {...drawn.stream, name: "picture 2"}};
+  assert.equal(leftOutOf(seen, head, 0.05), "Left out: each position\u2019s link to itself, up to 0.22.");
   assert.equal(leftOutOf(drawn, head, 0.3), "");
   assert.equal(leftOutOf({...drawn, columns: Int32Array.of(0, 2)}, head, 0.05).slice(-5), "0.20.");
   assert.equal(leftOutOf({...drawn, stream: {...drawn.stream, own: false}}, head, 0.05), "");

@@ -71,11 +71,17 @@ function strongestBars(view, head) {
   const words = linksOf(head, rows, columns, stream).slice(0, 2 * MOST + 2);
   // A single word has no other to look at.
   const cells = words.length ? words : head.strongest(rows, columns, 2 * MOST + 2, () => true);
+  const {queries, keys} = stream;
+  const are = words.length
+    ? isText(queries, stream.name) && isText(keys, stream.name)
+      ? "words"
+      : "positions"
+    : "tokens";
   const title = element(
     "h2",
     {},
     "Strongest links ",
-    element("span", {class: "av-axes"}, `between ${words.length ? "words" : "tokens"}, in this head`),
+    element("span", {class: "av-axes"}, `between ${are}, in this head`),
   );
   const bars = cells
     .filter(({weight}) => weight !== 0)
@@ -110,18 +116,22 @@ function strongestBars(view, head) {
   );
 }
 
+/** Whether an axis has words alone. @param {Pick<Axis, "place" | "named">} axis @param {string} stream */
+function isText({place, named}, stream) {
+  return !place && !named && !/^(picture|sound)/.test(stream);
+}
+
 /** That words' links to themselves aren't listed, where the strongest would be.
  * @param {Pick<BarsView["now"], "rows" | "columns" | "stream">} drawn @param {AnyHead} head
  * @param {number} least  of the weights that are listed */
-export function leftOutOf({rows, columns, stream: {own, queries}}, head, least) {
+export function leftOutOf({rows, columns, stream: {own, queries, name}}, head, least) {
   if (!own) return "";
   const shown = new Set(columns);
   const alone = [...rows].filter((place) => queries.words[place] && shown.has(place) && !head.isBlocked(place, place));
   const most = Math.max(0, ...alone.map((place) => Math.abs(head.at(place, place))));
   if (most <= Math.abs(least)) return "";
   const told = head instanceof MixedHead ? significant(most) : weightText(most);
-  const one = queries.place || queries.named ? "position" : "word";
-  return `Left out: each ${one}\u2019s link to itself, up to ${told}.`;
+  return `Left out: each ${isText(queries, name) ? "word" : "position"}\u2019s link to itself, up to ${told}.`;
 }
 
 /** What the words' rows give to what stands for nothing in the text, as one number.
