@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -166,29 +165,6 @@ def test_global_tokens_have_heads_of_their_own() -> None:
         local = given["attentions"][layer][0]  # the global token's weight, then the window's
         torch.testing.assert_close(weights[:2, 8, 0], local[:, 8, 0], rtol=0, atol=1e-6)
         torch.testing.assert_close(weights[:2, 8, 6:11], local[:, 8, 1:], rtol=0, atol=1e-6)
-
-
-# Changes of weights behind their softmax, by the reason of their refusal.
-CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
-    "attends to a token 2 times in one row": lambda weights: weights * 2,
-    "weights times its values aren't its output": lambda weights: weights * (weights > 0.1),
-    "mixes several softmaxes in one row": lambda weights: weights**2 / (weights**2).sum(-1, keepdim=True),
-}
-
-
-@pytest.mark.parametrize("reason", CHANGES)
-def test_weights_changed_behind_the_softmax_are_refused_with_the_reason(reason: str) -> None:
-    name, config, sizes, kind = SPARSE["longformer"]
-    model = built(name, config, sizes)
-    module: Any = [one for one in model.modules() if type(one).__name__ == kind][1]
-    multiply: Callable[..., Tensor] = module._sliding_chunks_matmul_attn_probs_value
-
-    def changed(weights: Tensor, *rest: object) -> Tensor:
-        return multiply(CHANGES[reason](weights), *rest)
-
-    module._sliding_chunks_matmul_attn_probs_value = changed
-    with pytest.raises(UnsupportedModel, match=reason):
-        av.wrap(model)
 
 
 def test_several_rounds_of_buckets_are_refused_with_what_is_needed() -> None:
