@@ -134,7 +134,18 @@ class _Reader:
             own = "slots", Axes(Axis(unit, before=len(queries)), Axis(unit, before=len(queries)))
         if own is None and not any(bool(side.found.seen.any()) for side in (queries, keys)):
             own = _virtual(queries, keys, self.length)
+        if own is not None:
+            self._check_counts(path, own[1], len(queries), len(keys))
         return own
+
+    def _check_counts(self, path: str, axes: Axes, queries: int, keys: int) -> None:
+        """Refuse positions that words move but that aren't words, such as one word's states in earlier layers."""
+        for axis, count in ((axes.queries, queries), (axes.keys, keys)):
+            if axis.rest == TEXT and self.length and count - axis.slots != self.length:
+                raise UnsupportedModel(
+                    f"{path} attends over {count - axis.slots} positions that aren't the text's {self.length} tokens, "
+                    "such as one token's states in earlier layers; use a model without"
+                )
 
     def _continued(
         self, path: str, queries: Side, keys: Side, found: Mapping[_Part, tuple[str, Axes]]
