@@ -26,6 +26,7 @@ from attention_viz.recording.layout.slots import UnmatchedWordsError
 from attention_viz.recording.layout.spans import span_streams
 from attention_viz.recording.layout.streams import streams_of
 from attention_viz.recording.layout.tiles import settle_rows
+from attention_viz.recording.layout.windows import WindowFinder
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.recording.outputs.generation import why_no_words
@@ -226,7 +227,8 @@ def _planned(
     runner: Runner, inputs: dict[str, Tensor], plan: InterceptionPlan, beside: tuple[Runner, Anatomy] | None = None
 ) -> tuple[Runner, Anatomy]:
     """Test a plan; return the runner with it and its anatomy, or `beside` if its pooling is unused."""
-    planned = replace(runner, switch=replace(runner.switch, plan=plan))
+    # With a plan, there are other calls, whose windows are found anew.
+    planned = replace(runner, switch=replace(runner.switch, plan=plan), windows=WindowFinder())
     anatomy, _ = _anatomy(planned, inputs)
     if beside is not None and is_unused(planned, inputs, anatomy.places, anatomy.heads):
         return beside
