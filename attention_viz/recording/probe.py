@@ -28,7 +28,7 @@ from attention_viz.recording.layout.streams import streams_of
 from attention_viz.recording.layout.tiles import settle_rows
 from attention_viz.recording.layout.windows import WindowFinder
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
-from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
+from attention_viz.recording.outputs.breaking import SEEN, TooLargeError, family_of, naming
 from attention_viz.recording.outputs.generation import why_no_words
 from attention_viz.recording.outputs.varying import naming_draws
 from attention_viz.recording.references.exact import COPIES_DIFFER, ApartError, copies_differ, not_same, why_nan
@@ -198,7 +198,7 @@ def _probed(runner: Runner, inputs: dict[str, Tensor], limit: int | None) -> tup
         if not softmaxes_beside:
             return runner, anatomy
         beside = runner, anatomy
-    except UnmatchedWordsError:
+    except (UnmatchedWordsError, TooLargeError):
         raise
     except UnsupportedModel as error:
         refusal = error

@@ -37,6 +37,10 @@ _NOT_ONE_ROW = {
 }
 
 
+class TooLargeError(UnsupportedModel):
+    """Raised if a model's run takes all memory; it isn't tried again in another way."""
+
+
 def family_of(model: "PreTrainedModel") -> str:
     """Return a model's family and class, for refusals."""
     return f"{model.config.model_type} ({type(model).__name__})"
@@ -48,6 +52,8 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
     family = family_of(runner.model)
     try:
         yield
+    except TooLargeError:
+        raise
     except UnsupportedModel as error:
         raise UnsupportedModel(f"{family}: {error}") from error.__cause__
     except LoadCancelled:
@@ -55,7 +61,7 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
     except Exception as error:
         if isinstance(error, MemoryError) or "can't allocate memory" in str(error):  # torch's way of saying it
             # What failed so dearly isn't tried again.
-            raise UnsupportedModel(f"{family} takes more memory than there is; try a shorter input") from error
+            raise TooLargeError(f"{family} takes more memory than there is; try a shorter input") from error
         if runs_alone(runner, inputs):
             raise UnsupportedModel(f"{family} runs, but not with our attention: {failing(error)}") from error
         what = "text alone" if {*inputs} <= _TEXT else " and ".join(inputs)

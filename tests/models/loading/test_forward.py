@@ -142,8 +142,8 @@ def runs_until_refused(error: Exception, message: str) -> int:
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you …")])
 def test_what_took_all_memory_is_not_tried_again(error: Exception) -> None:
-    again = runs_until_refused(ValueError("another"), "doesn't run on text alone")
-    assert 2 * runs_until_refused(error, "takes more memory than there is") == again
+    assert runs_until_refused(error, "takes more memory than there is") == 1
+    assert runs_until_refused(ValueError("another"), "doesn't run on text alone") > 1
 
 
 def stored(folder: Path, dtype: torch.dtype) -> Path:
