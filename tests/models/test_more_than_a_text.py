@@ -53,7 +53,7 @@ def test_boxes_are_read_beside_a_text(mask: list[int] | None) -> None:
 
 
 def test_a_model_that_needs_boxes_says_how_to_pass_them() -> None:
-    with pytest.raises(av.UnsupportedModel, match=r"it also reads bbox; pass an example .*\"bbox\": …"):
+    with pytest.raises(av.UnsupportedModel, match=r"it also needs bbox; pass an example .*\"bbox\": …"):
         av.wrap(tiny(Family("bros", "BrosModel")))
 
 
