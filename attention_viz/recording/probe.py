@@ -216,8 +216,10 @@ def _probed(runner: Runner, inputs: dict[str, Tensor], limit: int | None) -> tup
         except UnmatchedWordsError:
             raise
         except UnsupportedModel as error:
+            if beside is None and plan.unless:
+                raise (UnsupportedModel(plan.unless) if isinstance(refusal, ElsewhereError) else refusal) from None
             if beside is None:
-                raise (UnsupportedModel(plan.unless) if plan.unless else error) from None
+                raise error from None
     if beside is None:
         raise refusal
     return beside

@@ -92,7 +92,7 @@ def test_without_its_sinks_the_model_is_refused() -> None:
     try:
         with pytest.raises(
             av.UnsupportedModel,
-            match=r"another result|attends to 12 keys in a text of 11",
+            match="gives another result with our attention",
         ):
             av.wrap(model)
     finally:

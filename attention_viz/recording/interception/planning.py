@@ -39,18 +39,18 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None =
         # A twin shares its numbers with the model, so those of another precision are a copy's.
         twin = replace(twin, model=copied(twin.model, {}).float())
 
-    length = max((one.shape[1] for one in inputs.values() if one.ndim == 2), default=0)
-    longer = _longest(twin, inputs, max(length, min(_LONG, limit or _LONG)))
-    plan, refusal = NO_PLAN, None
+    plan, refusal, longer = NO_PLAN, None, inputs
     # First, since what takes all memory here is raised, and not tried again.
     try:
         plan = _proved(twin, inputs)
     except UnsupportedModel as error:
         refusal = error
     sparse = SparseKinds.of(twin, inputs)
-    if not (sparse or plan.sites):
+    if sparse or not (plan.sites or SEEN & {*inputs}):
+        length = max((one.shape[1] for one in inputs.values() if one.ndim == 2), default=0)
+        longer = _longest(twin, inputs, max(length, min(_LONG, limit or _LONG)))
         # A short text may hide it, as Reformer's within a single block.
-        sparse = SparseKinds.of(twin, longer)
+        sparse = sparse or SparseKinds.of(twin, longer)
     if sparse:
         dense = twin
         try:
