@@ -87,12 +87,15 @@ def _needed(runner: "Runner", inputs: Mapping[str, Tensor], error: BaseException
     others = {name: one for name, one in named.items() if name not in {*inputs, *_OPTIONS}}
     required = [name for name, one in others.items() if _is_required(one)]
     asked = [name for name in others if re.search(rf"\b{name}\b", str(error))]
-    if more := tuple(dict.fromkeys((*required, *asked))):
+    more = tuple(dict.fromkeys((*required, *asked)))
+    beside = tuple(name for name in _BESIDE if name in runner.named - {*inputs})
+    if alone := next((words for name, words in _NOT_ONE_ROW.items() if name in (*more, *beside[:1])), ""):
+        return alone
+    if more:
         return f"it also needs {' and '.join(more)}; {_example(inputs, more)}"
-    more = tuple(name for name in _BESIDE if name in runner.named - {*inputs})
-    if more and more[0] in _NOT_ONE_ROW:
-        return _NOT_ONE_ROW[more[0]]
-    return f"it also reads {' or '.join(more)}; {_example(inputs, more[:1])}" if more and {*inputs} <= _TEXT else ""
+    if not beside or not {*inputs} <= _TEXT:
+        return ""
+    return f"it also reads {' or '.join(beside)}; {_example(inputs, beside[:1])}"
 
 
 def _is_required(one: inspect.Parameter) -> bool:
