@@ -251,3 +251,10 @@ def run(model: PreTrainedModel, **inputs: object) -> dict[str, Any]:
 def ids(count: int, start: int = 5) -> Tensor:
     """One row of ids, different from each other and none of them special."""
     return ((start + 11 * torch.arange(count)) % (VOCABULARY - 4) + 4)[None]
+
+
+def padding(count: int, where: int) -> Tensor:
+    """The attention mask of a row whose first tokens are padding, or its last if `where` is below 0."""
+    mask = torch.ones(1, count, dtype=torch.long)
+    mask[:, slice(None, where) if where > 0 else slice(count + where, None) if where else slice(0)] = 0
+    return mask

@@ -14,7 +14,7 @@ import attention_viz as av
 from attention_viz.errors import UnsupportedModel
 from attention_viz.recording.layout import merged
 from scripts.tiny import Family, tiny
-from tests.models.families import ids
+from tests.models.families import ids, padding
 
 SOURCE, TARGET = 12, 6
 
@@ -25,16 +25,10 @@ def t5gemma2() -> tuple[PreTrainedModel, Any]:
     return model, av.wrap(model)
 
 
-def masked(padded: int) -> Tensor:
-    mask = torch.ones(1, SOURCE, dtype=torch.long)
-    mask[:, slice(None, padded) if padded > 0 else slice(SOURCE + padded, None) if padded else slice(0)] = 0
-    return mask
-
-
 @pytest.mark.parametrize("padded", [0, 3, -3])
 def test_weights_over_both_texts_are_those_that_the_model_hands_out(padded: int) -> None:
     model, wrapped = t5gemma2()
-    mask = masked(padded)
+    mask = padding(SOURCE, padded)
     trace = wrapped.trace_ids(ids(SOURCE), mask, decoder_input_ids=ids(TARGET))
     assert trace.streams == ("encoder", "decoder")
     assert trace.fidelity.ok

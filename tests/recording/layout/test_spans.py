@@ -17,7 +17,7 @@ from attention_viz.steps.arithmetic import open_cell
 from attention_viz.steps.head import open_head
 from attention_viz.trace.slots import span_at
 from scripts.tiny import Family, scaled, tiny
-from tests.models.families import ids
+from tests.models.families import ids, padding
 
 COUNT = 13
 KINDS = ["sliding_attention", "heavily_compressed_attention", "compressed_sparse_attention", "sliding_attention"]
@@ -48,16 +48,10 @@ def compressed() -> tuple[PreTrainedModel, Any]:
     return model, av.wrap(model)
 
 
-def padding(where: int, count: int = COUNT) -> Tensor:
-    mask = torch.ones(1, count, dtype=torch.long)
-    mask[:, slice(None, where) if where > 0 else slice(count + where, None) if where else slice(0)] = 0
-    return mask
-
-
 @pytest.mark.parametrize("padded", [0, 2, -2])
 def test_weights_over_compressed_keys_are_those_that_the_model_hands_out(padded: int) -> None:
     model, wrapped = compressed()
-    mask = padding(padded)
+    mask = padding(COUNT, padded)
     trace = wrapped.trace_ids(ids(COUNT), mask)
     assert trace.fidelity.ok
     assert {name: trace.layer_numbers(name) for name in trace.streams} == {

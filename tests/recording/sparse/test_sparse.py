@@ -101,26 +101,30 @@ def _shifted_heads(cells: Cells) -> Cells:
     return replace(cells, columns=cells.columns.roll(1, 0), rows=cells.rows.roll(1, 0))
 
 
+def check_refused(family: str, name: str, wrong: Callable[..., object], monkeypatch: pytest.MonkeyPatch) -> None:
+    count = LENGTHS[family][-1]
+    assert traced(family, count)[0].fidelity.ok
+    monkeypatch.setattr(reading, name, wrong)
+    with pytest.raises((UnsupportedModel, IndexError)):
+        _ = traced(family, count)
+
+
 @pytest.mark.parametrize("spoil", [_shifted_windows, _shifted_rows, _shifted_heads])
 @pytest.mark.parametrize("family", SPARSE)
 def test_cells_in_wrong_places_are_refused(
     family: str, spoil: Callable[[Cells], Cells], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right, count = reading.cells_of, LENGTHS[family][-1]
-    assert traced(family, count)[0].fidelity.ok
+    right = reading.cells_of
 
     def wrong(turn: Turn, first: TurnRun) -> Cells:
         return spoil(right(turn, first))
 
-    monkeypatch.setattr(reading, "cells_of", wrong)
-    with pytest.raises((UnsupportedModel, IndexError)):
-        _ = traced(family, count)
+    check_refused(family, "cells_of", wrong, monkeypatch)
 
 
 @pytest.mark.parametrize("family", SPARSE)
 def test_tokens_named_one_off_are_refused(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    right, count = reading.positions_of, LENGTHS[family][-1]
-    assert traced(family, count)[0].fidelity.ok
+    right = reading.positions_of
 
     def wrong(turn: Turn, first: TurnRun, cells: Cells, count: int) -> Positions:
         found = right(turn, first, cells, count)
@@ -130,9 +134,7 @@ def test_tokens_named_one_off_are_refused(family: str, monkeypatch: pytest.Monke
         ]
         return replace(found, queries=(shifted[0], own), keys=(shifted[1], slots))
 
-    monkeypatch.setattr(reading, "positions_of", wrong)
-    with pytest.raises((UnsupportedModel, IndexError)):
-        _ = traced(family, count)
+    check_refused(family, "positions_of", wrong, monkeypatch)
 
 
 @pytest.mark.parametrize("family", SPARSE)

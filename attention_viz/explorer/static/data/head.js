@@ -90,7 +90,12 @@ export class Head {
 export function withoutWeight(head, query, key) {
   if (!head.isBlocked(query, key)) return null;
   const below = head.leftOut?.(query, key) ?? null;
-  return below === null ? "blocked" : `not picked, ${Number(below.toPrecision(3))} below the cut`;
+  return below === null ? "blocked" : notPicked(below);
+}
+
+/** That an indexer left a key out, and by how much where there is a cut. @param {number} below */
+export function notPicked(below) {
+  return Number.isFinite(below) ? `not picked, ${Number(below.toPrecision(3))} below the cut` : "not picked";
 }
 
 /** How far below the cut each key is that was left out, key by key; NaN for all others.

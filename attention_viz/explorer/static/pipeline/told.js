@@ -2,6 +2,7 @@
 
 import {reasonOf, stagesTold} from "./chain.js";
 import {isUnpicked, stageText, written} from "./numbers.js";
+import {notPicked} from "../data/head.js";
 import {partOfSize} from "../data/mixing.js";
 import {weightText} from "../data/scale.js";
 
@@ -17,9 +18,7 @@ const REASONS = {
 /** @param {Opened} opened @param {Pair} pair @param {number} key */
 function whyNot(opened, pair, key) {
   const reason = reasonOf(opened, pair, key);
-  if (reason !== "left") return `blocked, ${REASONS[reason]}`;
-  const below = -(pair.margins?.[key] ?? NaN);
-  return `not picked${Number.isFinite(below) ? `, ${Number(below.toPrecision(3))} below the cut` : ""}`;
+  return reason === "left" ? notPicked(-(pair.margins?.[key] ?? NaN)) : `blocked, ${REASONS[reason]}`;
 }
 
 /** What the softmax divides by, once the row's largest entry is taken off: of a long text it follows from a weight.
