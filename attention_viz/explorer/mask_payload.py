@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 STEPS = 65_534
 # All heads' cells are sent up to so many; of more, only the head on the screen.
 MOST_CELLS = 400_000
+# Why a stream takes no mask: it is of two texts, or its queries and keys are other positions.
+TWO_TEXTS = "Cross-attention reads two texts; these masks need one."
+CROSSING = "This stream's keys are other positions than its queries; these masks need the same ones."
 # Outputs that differ by less are the same.
 _ROUNDING = 1e-5
 

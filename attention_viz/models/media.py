@@ -263,7 +263,7 @@ class MediaRun:
         """Name each stream's axes: the input's parts, the words beside it, or numbers."""
         laid_out, source, lengths = self.parts.laid_out, self.source(recorded), self._lengths(recorded)
         queries, keys, orders = dict[str, Tokens](), dict[str, Tokens](), self._orders(recorded)
-        axes, anatomy = self.parts.tracer.anatomy.axes, self.parts.tracer.anatomy
+        anatomy = self.parts.tracer.anatomy
         if anatomy.has_canvas:
             ids = [int(one) for one in self.tensors["decoder_input_ids"][0].tolist()]
             text = self._words(self.tensors["input_ids"].shape[1])
@@ -271,7 +271,7 @@ class MediaRun:
             canvas = tokens_of_ids(self.parts.tokenizer, ids)
             return TokenAxes(*canvas_axes(anatomy.streams, recorded, text, canvas))
         for stream, (asking, count, tiles) in lengths.items():
-            if stream in axes:
+            if stream in anatomy.axes:
                 continue
             if isinstance(laid_out, BesideLaidOut) and asking == count and stream in STREAM_KINDS:
                 tokenizer = self.parts.tokenizer
@@ -291,7 +291,7 @@ class MediaRun:
                 queries[stream] = numbered(asking) if words is None else words
         own = {stream: tokens for stream, tokens in keys.items() if stream_kind(stream) not in ("decoder", "cross")}
         for stream, (_, count, _) in lengths.items():  # text attends to the positions of a tower
-            if stream_kind(stream) == "cross" and stream not in axes:
+            if stream_kind(stream) == "cross" and stream not in anatomy.axes:
                 keys[stream] = next((one for one in own.values() if len(one) == count), numbered(count))
         return TokenAxes(queries, keys).with_slots(self._of_slots(recorded))
 

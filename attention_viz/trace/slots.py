@@ -1,6 +1,6 @@
 """The positions that a model adds to its input: latents, object queries, virtual tokens, spans."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
 
 from attention_viz.trace.kind import CROSSING_STREAMS, Unit
@@ -9,14 +9,12 @@ from attention_viz.trace.tokens import Tokens
 
 def slot_tokens(unit: Unit, count: int) -> Tokens:
     """Return `count` slots, numbered from 0."""
-    labels = tuple(f"{unit} {number}" for number in range(count))
-    return Tokens(labels, None, spelling=("text",) * count, slots=(unit.value,) * count)
+    return _named(unit, map(str, range(count)))
 
 
 def span_tokens(spans: Sequence[tuple[int, int]]) -> Tokens:
     """Return positions made of several tokens, named by the first and the last: "span 4–7"."""
-    labels = tuple(f"{Unit.SPAN} {first}–{last}" if first < last else f"{Unit.SPAN} {first}" for first, last in spans)
-    return Tokens(labels, None, spelling=("text",) * len(spans), slots=(Unit.SPAN.value,) * len(spans))
+    return _named(Unit.SPAN, (f"{first}–{last}" if first < last else f"{first}" for first, last in spans))
 
 
 def span_at(tokens: Tokens, position: int) -> range | None:
@@ -29,14 +27,18 @@ def span_at(tokens: Tokens, position: int) -> range | None:
 
 def block_tokens(per: int, count: int) -> Tokens:
     """Return a slot for each whole block of `per` tokens among `count`, named by its first and last position."""
-    labels = tuple(f"{Unit.BLOCK} {start}–{start + per - 1}" for start in range(0, count - per + 1, per))
-    return Tokens(labels, None, spelling=("text",) * len(labels), slots=(Unit.BLOCK.value,) * len(labels))
+    return _named(Unit.BLOCK, (f"{start}–{start + per - 1}" for start in range(0, count - per + 1, per)))
 
 
 def prediction_tokens(each: int, count: int) -> Tokens:
     """Return a slot for each of the next `each` tokens that a model predicts at each of `count` positions."""
-    labels = tuple(f"{Unit.PREDICTION} {ahead + 1} at {at}" for ahead in range(each) for at in range(count))
-    return Tokens(labels, None, spelling=("text",) * len(labels), slots=(Unit.PREDICTION.value,) * len(labels))
+    return _named(Unit.PREDICTION, (f"{ahead + 1} at {at}" for ahead in range(each) for at in range(count)))
+
+
+def _named(unit: Unit, names: Iterable[str]) -> Tokens:
+    """Return slots of a unit, each named by the unit and its own part."""
+    labels = tuple(f"{unit} {name}" for name in names)
+    return Tokens(labels, None, spelling=("text",) * len(labels), slots=(unit.value,) * len(labels))
 
 
 def joined_tokens(*parts: Tokens) -> Tokens:

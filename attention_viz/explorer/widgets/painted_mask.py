@@ -15,6 +15,8 @@ from attention_viz.edits.kinds.masks import Allow
 from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.explorer.limits import LONGEST_DRAWN
 from attention_viz.explorer.mask_payload import (
+    CROSSING,
+    TWO_TEXTS,
     Likelihood,
     MaskEffect,
     mask_cells,
@@ -87,9 +89,9 @@ def locked_words(trace: "Trace", stream: str) -> str:
     """Return why no mask can be painted; empty if one can."""
     count = len(trace.query_tokens(stream))
     if stream == "cross":
-        return "Cross-attention reads two texts; these masks need one."
+        return TWO_TEXTS
     if stream in CROSSING_STREAMS:
-        return "This stream's keys are other positions than its queries; these masks need the same ones."
+        return CROSSING
     if count > LONGEST_DRAWN:
         return f"You can paint cells for up to {LONGEST_DRAWN} tokens. This text has {count}."
     return ""

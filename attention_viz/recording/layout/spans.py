@@ -79,16 +79,6 @@ class EnteredTurn:
         return recorder.heard
 
 
-@dataclass(frozen=True)
-class SpanStreams:
-    """The streams of a model whose keys are its tokens and spans of them: one name per call.
-
-    Layers of a kind share a stream, since they share their spans. A short text may have none.
-    """
-
-    names: tuple[str, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class SpanReader:
     """Names the keys of streams with spans, which a model may cut by a text's words; keeps the last text's."""
@@ -123,8 +113,11 @@ class SpanReader:
         }
 
 
-def span_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass") -> SpanStreams | None:
-    """Find the streams of a text whose keys are its tokens and then spans; None if no layer has such keys."""
+def span_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass") -> tuple[str, ...] | None:
+    """Return each call's stream in a text whose keys are its tokens and then spans; None if no layer has such keys.
+
+    Layers of a kind share a stream, since they share their spans. A short text may have none.
+    """
     calls, ids = recorded.calls, inputs.get("input_ids")
     count = 0 if ids is None else ids.shape[1]
     shapes = {call.attention.shape[1:] for call in calls}
@@ -145,7 +138,7 @@ def span_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
     names = tuple(base if order[kind] == 1 else f"{base} {order[kind]}" for kind in kinds)
     if unknown := {*names} - {*STREAMS}:
         raise UnsupportedModel(f"it has more kinds of layers with keys of several tokens than names: {len(unknown)}")
-    return SpanStreams(names)
+    return names
 
 
 def spans_of(

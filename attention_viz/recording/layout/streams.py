@@ -9,7 +9,6 @@ from attention_viz.recording.interception.outside import ElsewhereError
 from attention_viz.recording.layout.axes import TEXT, Axes, Axis
 from attention_viz.recording.layout.merged import canvas_streams, merges
 from attention_viz.recording.layout.slots import WORDS, SlotStreams, slot_streams
-from attention_viz.recording.layout.spans import SpanStreams
 from attention_viz.recording.outputs.breaking import SEEN
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.runner import Pass, Runner
@@ -22,12 +21,12 @@ def streams_of(
     recorded: Pass,
     family: str,
     lengths: tuple[int, int],
-    spans: SpanStreams | None,
+    spans: tuple[str, ...] | None,
 ) -> tuple[tuple[str, ...], Mapping[str, Axes]]:
     """Return each call's stream, and the axes of streams with slots."""
     calls = recorded.calls
     if spans is not None:
-        return spans.names, {}
+        return spans, {}
     if SEEN & {*inputs}:
         if runner.switch.plan.sites:
             check_heads(runner.model, calls)

@@ -71,12 +71,8 @@ function strongestBars(view, head) {
   const words = linksOf(head, rows, columns, stream).slice(0, 2 * MOST + 2);
   // A single word has no other to look at.
   const cells = words.length ? words : head.strongest(rows, columns, 2 * MOST + 2, () => true);
-  const {queries, keys} = stream;
-  const are = words.length
-    ? isText(queries, stream.name) && isText(keys, stream.name)
-      ? "words"
-      : "positions"
-    : "tokens";
+  const areWords = [stream.queries, stream.keys].every((axis) => isText(axis, stream.name));
+  const are = !words.length ? "tokens" : areWords ? "words" : "positions";
   const title = element(
     "h2",
     {},

@@ -1,7 +1,7 @@
 // What becomes of one score before the softmax: each step that the model has, and what it changed. Without a softmax, the
 // stages that make a weight.
 
-import {isUnpicked, present, rowOf, signed, stageText, written} from "./numbers.js";
+import {fateOf, isUnpicked, present, rowOf, signed, stageText, written} from "./numbers.js";
 
 /** @import {Opened, Pair, PipelineHeader} from "./numbers.js" */
 
@@ -16,7 +16,7 @@ const [ROOMY, CROWDED, SKIPPED] = [80, 62, 52];
  * @property {number} value  after it
  * @property {string} how  what it does, in a few signs
  * @property {boolean} skipped  whether it changed nothing in the whole row
- * @property {boolean} [left]  whether an indexer left the key out
+ * @property {string} [fate]  what happened to a key that isn't allowed
  * @property {Part[]} [parts]  of a bias, what it is the sum of, where that is known */
 
 /** @typedef {{name: string, value: number}} Part */
@@ -84,7 +84,7 @@ export function heightsOf(chain) {
   return chain.slice(1).map(({skipped}) => (skipped ? SKIPPED : chain.length > 3 ? CROWDED : ROOMY));
 }
 
-/** @type {Record<string, (opened: Opened, pair: Pair, row: number) => {how: string, skipped: boolean, left?: boolean, parts?: Part[]}>} */
+/** @type {Record<string, (opened: Opened, pair: Pair, row: number) => {how: string, skipped: boolean, fate?: string, parts?: Part[]}>} */
 const HOW = {
   scores: () => ({how: "sum", skipped: false}),
   scaled: ({header}) => ({how: scaling(header), skipped: header.scale === 1}),
@@ -101,7 +101,7 @@ const HOW = {
   allowed: (opened, pair) => ({
     how: blocking(opened, pair),
     skipped: pair.blocked === 0,
-    left: isUnpicked(pair, pair.key),
+    fate: fateOf(pair, pair.key),
   }),
 };
 
@@ -144,7 +144,7 @@ export function reasonOf({header}, pair, key) {
 
 /** How a number came about, for the line of arithmetic.
  * @param {ChainStep} step @param {Pick<PipelineHeader, "softcap" | "mixer">} header */
-export function stepTold({name, before, value, how, left = false, parts = []}, {softcap, mixer}) {
+export function stepTold({name, before, value, how, fate, parts = []}, {softcap, mixer}) {
   if (mixer) {
     const [from, to] = [before, value].map((number) => stageText({isSigned: true}, number));
     return /^[\u00d7\u00f7+\u2212]/.test(how) ? `${from} ${how} = ${to}` : `${from} \u2192 ${how} \u2192 ${to}`;
@@ -157,6 +157,6 @@ export function stepTold({name, before, value, how, left = false, parts = []}, {
     const added = all.map((part) => `${signed(part.value).replace(/^./, "$& ")} ${part.name}`);
     return `${from} ${added.join(" ")} = ${to}`;
   }
-  if (value === -Infinity) return `${left ? "not picked" : "blocked"}: ${from} becomes ${to}`;
+  if (value === -Infinity) return `${fate}: ${from} becomes ${to}`;
   return `${how}, but not this one: ${from} stays`;
 }

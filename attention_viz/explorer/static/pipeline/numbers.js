@@ -137,6 +137,11 @@ export function isUnpicked({margins}, key) {
   return margins !== null && !Number.isNaN(margins[key] ?? NaN);
 }
 
+/** What happened to a key that doesn't enter the softmax. @param {Pick<Pair, "margins">} pair @param {number} key */
+export function fateOf(pair, key) {
+  return isUnpicked(pair, key) ? "not picked" : "blocked";
+}
+
 /** Each weight's size over the sum of all sizes. @param {Float32Array} weights */
 function sharesOf(weights) {
   const all = weights.reduce((sum, one) => sum + Math.abs(one), 0) || 1;

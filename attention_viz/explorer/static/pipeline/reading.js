@@ -2,7 +2,7 @@
 
 import {chainOf, stagesTold} from "./chain.js";
 import {element} from "../parts/element.js";
-import {isUnpicked, written} from "./numbers.js";
+import {written} from "./numbers.js";
 import {weightText} from "../data/scale.js";
 
 /** @import {Opened, Pair} from "./numbers.js"
@@ -23,14 +23,11 @@ export function tellWay({opened, pair, reading}) {
     reading.replaceChildren(element("p", {}, ...saidNodes(made)));
     return;
   }
-  for (const {name, how, value, skipped, parts: of = []} of chainOf(opened, pair)) {
+  for (const {name, how, value, skipped, fate = "", parts: of = []} of chainOf(opened, pair)) {
     if (skipped) continue;
     const biased = of.length === 1 ? how : `${how.split(" ")[0]} ${of.length > 1 ? "bias" : "by position"}`;
     /** @type {Record<string, string>} */
-    const did = {
-      allowed: Number.isFinite(value) ? "allowed" : isUnpicked(pair, pair.key) ? "not picked" : "blocked",
-      biased,
-    };
+    const did = {allowed: Number.isFinite(value) ? "allowed" : fate, biased};
     const step = did[name] ?? how.split(" = ")[0];
     parts.push(name === "scores" ? ` = ${written(value)}` : ` \u2192 ${step} = ${written(value)}`);
   }

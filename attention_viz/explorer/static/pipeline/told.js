@@ -1,7 +1,7 @@
 // What the lanes of the row say when pointed at: how an entry and a weight come about.
 
 import {reasonOf, stagesTold} from "./chain.js";
-import {isUnpicked, stageText, written} from "./numbers.js";
+import {fateOf, stageText, written} from "./numbers.js";
 import {notPicked} from "../data/head.js";
 import {partOfSize} from "../data/mixing.js";
 import {weightText} from "../data/scale.js";
@@ -53,10 +53,7 @@ export function rowSum({weights}) {
 
 /** @param {Opened} opened @param {Pair} pair @param {Lane} one @returns {Said[]} */
 export function weightTold(opened, pair, one) {
-  if (one.entry === -Infinity) {
-    const did = isUnpicked(pair, one.key) ? "not picked" : "blocked";
-    return [`${one.name}: ${did}, so its weight is `, ["0", "av-strong"]];
-  }
+  if (one.entry === -Infinity) return [`${one.name}: ${fateOf(pair, one.key)}, so its weight is `, ["0", "av-strong"]];
   if (pair.isSigned) {
     const made = one.kind === "key" ? stagesTold(opened, pair, one.key) : "together";
     const part = `, ${partOfSize(one.share)}`;

@@ -3,7 +3,7 @@
 import {element, focusOne, focused, placeByKey, svg} from "../parts/element.js";
 import {weightText} from "../data/scale.js";
 import {MARKS} from "../data/spelling.js";
-import {isUnpicked} from "./numbers.js";
+import {fateOf, isUnpicked} from "./numbers.js";
 import {tidy} from "./scene.js";
 
 /** @import {Opened, PackedMixer, Pair} from "./numbers.js"
@@ -149,7 +149,7 @@ function wordRow(side, axis, chosen, pair, fold, choose) {
       const blocked = pair?.row[at] === -Infinity;
       const {mark} = axis.spellings[at];
       const left = pair !== null && isUnpicked(pair, at);
-      const spoken = `${side} ${axis.spoken[at]}${left ? ", not picked" : blocked ? ", blocked" : ""}`;
+      const spoken = `${side} ${axis.spoken[at]}${pair && blocked ? `, ${fateOf(pair, at)}` : ""}`;
       const looks = {
         class: `${left ? "av-left" : blocked ? "av-off" : ""} ${axis.dimmed[at] ? "av-added" : ""}`,
         "aria-pressed": at === chosen,

@@ -12,7 +12,15 @@ import streamlit as st
 from attention_viz.analysis.measured import looks_back
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.limits import LONGEST_DRAWN
-from attention_viz.explorer.mask_payload import Likelihood, MaskEffect, moved_of, pack_board, run_of
+from attention_viz.explorer.mask_payload import (
+    CROSSING,
+    TWO_TEXTS,
+    Likelihood,
+    MaskEffect,
+    moved_of,
+    pack_board,
+    run_of,
+)
 from attention_viz.serving.runs import Run, fit, run_request
 from attention_viz.trace.kind import CROSSING_STREAMS
 from attention_viz.trace.tokens import Tokens
@@ -22,7 +30,6 @@ from attention_viz.ui.address import State
 from attention_viz.ui.pages.masks.board import show_board, show_masked_picture
 from attention_viz.ui.pages.masks.page import MaskChoice, added_cells, edits, mask_of, takes_no_mask
 from attention_viz.ui.pages.masks.words import (
-    CROSSING,
     blocked_words,
     mask_words,
     other_layers_words,
@@ -51,7 +58,6 @@ _EMPTY = (
     "The second sentence is empty. Padding fills the shorter of two sentences in a batch. Type at least one word, or "
     "choose another mask."
 )
-_CROSS = "Cross-attention reads two texts; these masks need one."
 study = study_as_it_is
 
 
@@ -132,7 +138,7 @@ def _locked(state: State) -> str:
     """Return the reason if nothing can be drawn."""
     if not takes_no_mask(state):
         return ""
-    return _CROSS if state.facts.is_encoder_decoder else CROSSING
+    return TWO_TEXTS if state.facts.is_encoder_decoder else CROSSING
 
 
 def settle(selection: Selection, study: MasksStudy) -> Selection:
@@ -272,7 +278,7 @@ def _show_board(study: MasksStudy, state: State) -> None:
             run_of(*pair, stream, layer, head, likelier, moved(*pair, stream)),
             locked=locked or (_too_long(tokens) if len(tokens) > LONGEST_DRAWN else ""),
             predicts=title_of(before.trace, places[0]) if places else "",
-            elsewhere=elsewhere if locked in (_CROSS, CROSSING) else "",
+            elsewhere=elsewhere if locked in (TWO_TEXTS, CROSSING) else "",
         )
 
 

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from attention_viz.analysis.signed import mixer_of, open_cells
 from attention_viz.analysis.words import token_named
+from attention_viz.explorer.mask_payload import CROSSING
 from attention_viz.operation.masks import recognise
 from attention_viz.trace.kept import KeptLayers, layers_in_words
 from attention_viz.trace.trace import Trace
@@ -12,8 +13,6 @@ from attention_viz.ui.address import State
 from attention_viz.ui.pages.masks.page import MASKS, MaskChoice, takes_no_mask, window_words
 
 _MOST_NAMED = 6
-# The reason for no mask where queries and keys are other positions.
-CROSSING = "This stream's keys are other positions than its queries; these masks need the same ones."
 
 
 def allowed_of(trace: Trace, layer: int, head: int, stream: str | None = None) -> Tensor:
