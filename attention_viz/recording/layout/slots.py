@@ -101,7 +101,7 @@ def numbered(family: str, found: Mapping[_Part, tuple[str, Axes]]) -> tuple[dict
     """Number streams of one kind whose positions differ: "pooling", "pooling 2"; return names and axes."""
     names, axes, firsts = dict[_Part, str](), dict[str, Axes](), dict[str, _Part]()
     for part, (kind, own) in found.items():
-        alike = [one for one, first in firsts.items() if found[first] == (kind, own) and first[1:] == part[1:]]
+        alike = [one for one, first in firsts.items() if found[first] == (kind, own) and first[1:3] == part[1:3]]
         if (name := next((one for one in alike if _beside(firsts[one][0], part[0])), "")) == "":
             number = 1 + sum(found[first][0] == kind for first in firsts.values())
             name = kind if number == 1 else f"{kind} {number}"
