@@ -321,6 +321,8 @@ class _Run:
 
     def of(self, site: _Site) -> list[Tensor]:
         """Return the numbers of a call's queries, keys and values, and of its home's input and output."""
+        if site.number >= len(self.shown):
+            raise UnsupportedModel("it makes fewer attention calls for other numbers")
         both = [one[site.home] for one in (self.entered, self.written) if site.home is not None and site.home in one]
         whole = len(both) == 2 and both[0].shape == both[1].shape
         return [*self.shown[site.number], *(both if whole else ())]
@@ -341,7 +343,7 @@ class _Reading:
         """Add a run's digits; return whether each slot shows one."""
         every, found = zip(*(one.of(site) for one in self.whole), strict=True), list[Tensor]()
         for known, shown in zip(every, run.of(site), strict=True):
-            digits = _digits(torch.stack(known), shown)
+            digits = _digits(known, shown)
             if digits is None:
                 return False
             found.append(digits * power)
@@ -355,20 +357,18 @@ class _Reading:
     def order(self, site: _Site, source: _Source) -> WindowOrder | None:
         """Return a call's order, if its queries, keys and values agree, and are written back to their positions."""
         query, key, value, *home = self._numbers[site.number]
-        if query.shape != key.shape or not torch.equal(query, key) or not torch.equal(query, value):
-            return None
-        if bool((query >= source.count).any()):
-            return None
-        if home and not torch.equal(*home):
+        alike = query.shape == key.shape and torch.equal(query, key) and torch.equal(query, value)
+        if not alike or bool((query >= source.count).any()) or (home and not torch.equal(*home)):
             return None
         order = torch.where(query < 0, source.count, query).sort(stable=True).indices
         return WindowOrder(order.argsort().reshape(site.rows, -1), query[order], source.count, source.module)
 
 
-def _digits(known: Float[Tensor, "vector slot number"], shown: Float[Tensor, "slot number"]) -> Tensor | None:
+def _digits(vectors: Sequence[Float[Tensor, "slot number"]], shown: Float[Tensor, "slot number"]) -> Tensor | None:
     """Return the vector that each slot shows, −1 for those that none moves; None if a slot shows none."""
-    if known.shape[1:] != shown.shape:
+    if any(one.shape != shown.shape for one in vectors):
         return None
+    known = torch.stack([*vectors])
     size = known.abs().max().clamp_min(1e-30)
     between = torch.stack([(one - other).norm(dim=-1) for one, other in combinations(known, 2)]).amin(dim=0)
     still = (known - known[0]).norm(dim=-1).amax(dim=0) <= _STILL * size
