@@ -81,7 +81,7 @@ def slot_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
 
 
 def _of_tile(side: Side, tiles: int, family: str) -> Side:
-    """Return the first tile's rows, if those of all tiles are of the same kinds in the same order."""
+    """Return the first tile's rows."""
     return Side(*(Origins(*(_alike(one, tiles, family) for one in _kinds(of))) for of in (side.found, side.alone)))
 
 
@@ -90,7 +90,7 @@ def _kinds(origins: Origins) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _alike(rows: Tensor, tiles: int, family: str) -> Tensor:
-    """Return the rows of the first tile; refuse other tiles that differ."""
+    """Return the first tile's rows; refuse tiles that differ."""
     several = rows.unflatten(0, (tiles, -1)) if len(rows) else rows[None]
     if not bool((several == several[0]).all()):
         raise UnsupportedModel(f"{family} adds other positions to some of its images than to others")

@@ -73,10 +73,7 @@ def _slots(runner: Runner, inputs: Mapping[str, Tensor], recorded: Pass) -> Slot
 def _may_be_words(
     runner: Runner, inputs: Mapping[str, Tensor], paths: Sequence[str], shapes: Sequence[tuple[int, ...]]
 ) -> bool:
-    """Return whether an image or audio may have as many positions as the text has words, so that counts tell nothing.
-
-    Its parts are those that a module's name calls a tower; without such, any part may be one of them.
-    """
+    """Return whether an image or audio may have as many positions as the text has words, by the modules' names."""
     if "input_ids" not in inputs:
         return False
     words = inputs["input_ids"].shape[1]

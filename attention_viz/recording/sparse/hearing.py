@@ -82,7 +82,7 @@ def recorded_turn(turn: Turn, count: int) -> object:
 
 
 def _check_draws(turn: Turn) -> None:
-    """Refuse a turn that draws other random numbers each time; one that seeds them first ends in the same state."""
+    """Refuse a turn that draws other random numbers each time: its generator ends in another state."""
     if turn.draws is None:
         return
     after = RandomStates.now()
