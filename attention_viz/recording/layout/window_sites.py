@@ -69,7 +69,7 @@ class WindowSite:
 
 
 def separate(sites: Iterable[WindowSite]) -> list[list[WindowSite]]:
-    """Sort calls into lists, in each of which no module around windows is inside another."""
+    """Sort calls into lists without modules inside each other."""
     found = list[list[WindowSite]]()
     for site in sites:
         home = site.home

@@ -3,8 +3,8 @@
 Windows are rows of a batch, cut out of a layer's input. The model runs with known vectors in place of that input: four
 vectors, given to positions by the digits of their numbers. Each slot attends to itself alone, so its query, key and
 value show its own position's digits, whatever rolls, pads or orders them. A slot that fits none reads several
-positions; one that no vector moves is padding or a class token. The layer's output is read, too, and what the slots add
-to it: the difference from a run whose slots output zeros. Each slot's output must come back at its own position.
+positions; one that no vector moves is padding or a class token. The layer's output is read, too, and its difference
+from a run whose slots output zeros. Each slot's output must come back at its own position.
 """
 
 import contextlib
