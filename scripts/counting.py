@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
 
-__all__ = ["unaccounted"]
+__all__ = ["counted", "unaccounted"]
 
 _ATTENDING = ("scaled_dot_product_attention",)
 _WHOLE = ("multi_head_attention_forward", "_native_multi_head_attention")
@@ -37,7 +37,7 @@ class _Counting(TorchFunctionMode):
         self.running = [""]
         self._fixed = {one.untyped_storage().data_ptr() for one in model.parameters()}
         self._taken = set[object]()
-        self._last: object = None
+        self._last: tuple[object, Tensor, Tensor] | None = None
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -69,9 +69,9 @@ class _Counting(TorchFunctionMode):
     def _hear(self, query: Tensor, key: Tensor, count: int) -> None:
         """Count a call of torch's attention, but its second half of values only once."""
         same = (self.running[-1], query.data_ptr(), key.data_ptr(), query.shape, query._version)
-        if same != self._last:
+        if self._last is None or same != self._last[0]:
             self.rows[self.running[-1]] += count
-        self._last = same
+        self._last = same, query, key  # kept, so that no other tensor takes their place in memory
 
     def _count(self, weights: tuple[str, str, int, object]) -> None:
         if weights not in self._taken:
@@ -118,7 +118,7 @@ def _named(model: nn.Module, running: list[str]) -> Generator[None]:
             handle.remove()
 
 
-def _counted(model: nn.Module, inputs: Mapping[str, Tensor], settings: Mapping[str, bool]) -> Counter[str]:
+def counted(model: nn.Module, inputs: Mapping[str, Tensor], settings: Mapping[str, bool]) -> Counter[str]:
     """Run a model plainly, and return the rows of its attention by module."""
     counting = _Counting(model)
     with _named(model, counting.running), torch.no_grad(), counting:
@@ -139,7 +139,7 @@ def unaccounted(wrapped: AttentionModel, trace: av.Trace, inputs: Mapping[str, T
             heads, queries, _ = layer.attention.shape
             recorded[paths[id(modules[stream, number])]] += heads * queries
     there, left_out = Counter[str](), " ".join((*wrapped.left_out, *trace.provenance.left_out))
-    for path, rows in _counted(runner.model, runner.inputs(inputs), runner.settings).items():
+    for path, rows in counted(runner.model, runner.inputs(inputs), runner.settings).items():
         parts = path.split(".")
         around = [".".join(parts[:length]) for length in range(len(parts), -1, -1)]
         own = next((one for one in around if one in recorded), None)

@@ -7,7 +7,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
-from scripts.counting import unaccounted
+from scripts.counting import counted, unaccounted
 from scripts.seen.building import tiny_seen
 from scripts.seen.reading import example_of
 from scripts.tiny import Family, tiny
@@ -52,3 +52,19 @@ def test_attention_that_is_left_out_has_to_be_named() -> None:
     silent = AttentionModel(replace(parts, facts=replace(parts.facts, left_out=())))
     bare = trace.derived(provenance=replace(trace.provenance, notes=()))
     assert "attends in model.vqmodel.encoder.mid.attn_1, which" in unaccounted(silent, bare, inputs)
+
+
+class Again(torch.nn.Module):
+    """Attends again and again, with tensors that take the place of earlier ones in memory."""
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Return (1, head, token, width)."""
+        attend, found = torch.nn.functional.scaled_dot_product_attention, tokens
+        for _ in range(8):
+            found = attend(found + 1, found + 2, tokens)
+        return found
+
+
+def test_calls_in_one_place_of_memory_are_all_counted() -> None:
+    heads, queries = 3, 64
+    assert counted(Again(), {"tokens": torch.rand(1, heads, queries, 32)}, {}) == {"": 8 * heads * queries}

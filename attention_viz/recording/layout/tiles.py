@@ -1,9 +1,9 @@
 """Proves that the rows of a batch are an image's tiles or a text's images, and names their positions."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 import torch
@@ -22,30 +22,45 @@ if TYPE_CHECKING:
 _AXES = {"pixel_values": 3, "pixel_values_videos": 3, "input_features": 2, "input_values": 1}
 # A row that moves less than this share of the largest move doesn't depend on what was changed.
 _STILL = 1e-4
+_TERMS = ("query", "key", "value")
 
 
 @dataclass(eq=False)
-class _RowQueries(Recorder):
-    """Keeps the queries of calls in rows, (row, number) each."""
+class _Terms(Recorder):
+    """Keeps the queries, keys and values of calls, (row, number) each."""
 
     found: list[Tensor] = field(default_factory=list[Tensor])
+    names: list[str] = field(default_factory=list[str])
 
     def hear(self, call: Call) -> Tensor:
-        """Keep the queries, and go on."""
-        if len(call.attention.query) > 1:
-            self.found.append(call.attention.query.detach().flatten(1).double())
+        """Keep the terms, and go on."""
+        if self.wants(len(call.attention.query)):
+            self.names.append(type(call.module).__name__)
+            self.found += [getattr(call.attention, name).detach().flatten(1).double() for name in _TERMS]
         return super().hear(call)
 
+    def wants(self, rows: int) -> bool:
+        """Whether to keep a call with this number of rows."""
+        return rows > 1
 
-class _RowQueriesApart(_RowQueries, KeepApart):
+
+class _TermsApart(_Terms, KeepApart):
     """Keeps them in a run with positions kept apart, so that frames hear nothing of each other."""
+
+
+class _WholeTerms(_TermsApart):
+    """Keeps those of calls in one row instead."""
+
+    def wants(self, rows: int) -> bool:
+        """Whether to keep a call with this number of rows."""
+        return rows == 1
 
 
 def check_rows(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass") -> None:
     """Refuse calls in rows of a batch, unless the rows are the tiles or images that the model reads, in their order.
 
-    Each tile is changed by the bits of its number. In every call, the rows of the changed tiles must move, and no other
-    row. Windows of one image, or rows in another order, fail.
+    Each tile is changed by the bits of its number. In every call, queries, keys and values of the changed tiles must
+    move, and no other row. Windows of one image, rows in another order, and one image's attention to another fail.
     """
     numbers = [number for number, rows in enumerate(recorded.rows) if rows > 1]
     if not numbers:
@@ -61,7 +76,7 @@ def check_rows(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass")
             f"{name} attends in {' and '.join(map(str, counts))} rows, as over windows, but the parts of {main} are "
             f"{len(tiles)}; use a model whose rows are tiles or images"
         )
-    orders = (_order(runner, inputs, main, numbers[-1], kind) for kind in (_RowQueries, _RowQueriesApart))
+    orders = (_order(runner, inputs, main, numbers[-1], kind) for kind in (_Terms, _TermsApart))
     if not any(_is_order(one, rows) for one in orders):
         raise UnsupportedModel(
             f"{name} attends in {rows} rows, but these aren't the {len(tiles)} parts of {main} in their order, as "
@@ -80,6 +95,7 @@ def settle_rows(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass"
     """
     if runner.windows.active:
         return False
+    _refuse_crossing(runner, inputs, recorded)
     try:
         check_rows(runner, inputs, recorded)
     except UnsupportedModel as error:
@@ -96,19 +112,15 @@ def settle_rows(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass"
 
 
 def _order(
-    runner: "Runner", inputs: Mapping[str, Tensor], main: str, last: int, kind: type[_RowQueries]
+    runner: "Runner", inputs: Mapping[str, Tensor], main: str, last: int, kind: type[_Terms]
 ) -> list[int] | None:
     """Return which tile each row reads; None if calls differ, or if a row reads none."""
     tiles = _tiles(main, inputs[main])
-    before = _queries(runner, inputs, kind(keep=frozenset(), last=last))
+    before = _heard(runner, inputs, kind(keep=frozenset(), last=last)).found
     found = torch.zeros(len(before[0]), dtype=torch.long)
     for bit in range(len(tiles).bit_length()):
-        several = tiles.clone()
-        for number, tile in enumerate(several, 1):
-            if number >> bit & 1 and bool(tile.any()):  # one of zeros fills up a batch
-                tile += 1 + tile.abs()
-        changed = {**inputs, main: several.reshape(inputs[main].shape)}
-        after = _queries(runner, changed, kind(keep=frozenset(), last=last))
+        changed = _changed(inputs, main, lambda number, bit=bit: bool(number >> bit & 1))
+        after = _heard(runner, changed, kind(keep=frozenset(), last=last)).found
         moved = [_moved(one, other) for one, other in zip(before, after, strict=True)]
         moved = [one for one in moved if bool(one.any())]  # learned queries depend on no tile
         if any(not torch.equal(one, moved[0]) for one in moved):
@@ -117,10 +129,50 @@ def _order(
     return None if bool((found == 0).any()) else (found - 1).tolist()
 
 
-def _queries(runner: "Runner", inputs: Mapping[str, Tensor], recorder: _RowQueries) -> list[Tensor]:
+def _refuse_crossing(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass") -> None:
+    """Refuse a call in one row whose queries read other images than its keys: both would have the same names."""
+    main = next((one for one in _AXES if one in inputs), None)
+    count = 0 if main is None else len(_tiles(main, inputs[main]))
+    if main is None or count < 2 or all(rows > 1 for rows in recorded.rows):
+        return
+    terms = _WholeTerms(keep=frozenset())
+    before = _heard(runner, inputs, terms).found
+    moves = [set[tuple[int, bool]]() for _ in before]
+    for bit, has in product(range(count.bit_length()), (True, False)):
+        changed = _changed(inputs, main, lambda number, bit=bit, has=has: bool(number >> bit & 1) == has)
+        after = _heard(runner, changed, _WholeTerms(keep=frozenset())).found
+        far = [_share_moved(one, other) for one, other in zip(before, after, strict=True)]
+        for one, found in zip(far, moves, strict=True):
+            if one > _STILL * max(far):
+                found.add((bit, has))
+    for number in range(0, len(moves), len(_TERMS)):
+        reads = [one for one in moves[number : number + len(_TERMS)] if one]
+        if any(one != reads[0] for one in reads):
+            name = terms.names[number // len(_TERMS)]
+            raise UnsupportedModel(
+                f"{name} attends from one of the {count} parts of {main} to another, whose positions would have the "
+                "same names; use a model that attends to all of them, or to one"
+            )
+
+
+def _share_moved(one: Tensor, other: Tensor) -> float:
+    """Return how far two terms are apart, as a share of their size; of other shapes, wholly."""
+    return float((one - other).norm() / one.norm().clamp(min=1e-30)) if one.shape == other.shape else 1.0
+
+
+def _changed(inputs: Mapping[str, Tensor], main: str, which: Callable[[int], bool]) -> dict[str, Tensor]:
+    """Return inputs with the tiles changed whose numbers, from 1, are wanted."""
+    several = _tiles(main, inputs[main]).clone()
+    for number, tile in enumerate(several, 1):
+        if which(number) and bool(tile.any()):  # one of zeros fills up a batch
+            tile += 1 + tile.abs()
+    return {**inputs, main: several.reshape(inputs[main].shape)}
+
+
+def _heard(runner: "Runner", inputs: Mapping[str, Tensor], recorder: _Terms) -> _Terms:
     with contextlib.suppress(RunEnded), runner.hearing(recorder):
         runner.model(**(runner.settings | dict(inputs)))
-    return recorder.found
+    return recorder
 
 
 def _moved(one: Tensor, other: Tensor) -> Tensor:

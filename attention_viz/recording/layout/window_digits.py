@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import fused, fusible
 from attention_viz.recording.recorder import Call, Recorder
 
@@ -76,6 +77,8 @@ class SlotRun:
 
     def of(self, call: int, home: nn.Module | None) -> list[Tensor]:
         """Return the numbers of a call's terms, of its home's input and output, and of what its slots add to this."""
+        if call >= len(self.shown):
+            raise UnsupportedModel("it makes fewer attention calls for other numbers")
         if home is None or home not in self.entered or home not in self.written:
             return self.shown[call]
         entered, written = self.entered[home], self.written[home]
@@ -103,15 +106,16 @@ def added_factor(runs: Sequence[SlotRun], home: nn.Module | None) -> float:
 
 
 def digits_shown(
-    known: Float[Tensor, "vector slot number"], shown: Float[Tensor, "slot number"], rounding: float
+    vectors: Sequence[Float[Tensor, "slot number"]], shown: Float[Tensor, "slot number"], rounding: float
 ) -> Tensor | None:
     """Return the vector that each slot shows, −1 for those that none moves; None if a slot shows none.
 
     Args:
         rounding: how far the numbers themselves may be off.
     """
-    if known.shape[1:] != shown.shape:
+    if any(one.shape != shown.shape for one in vectors):
         return None
+    known = torch.stack([*vectors])
     least = max(_STILL * float(known.abs().max().clamp_min(1e-30)), 4 * rounding)
     between = torch.stack([(one - other).norm(dim=-1) for one, other in combinations(known, 2)]).amin(dim=0)
     still = (known - known[0]).norm(dim=-1).amax(dim=0) <= least

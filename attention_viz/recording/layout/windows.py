@@ -284,7 +284,7 @@ class _Reading:
         number, home, found = site.number, site.home, list[Tensor]()
         every = zip(*(one.of(number, home) for one in self.whole), strict=True)
         for known, shown in zip(every, run.of(number, home), strict=True):
-            digits = digits_shown(torch.stack(known), shown, 0.0 if len(found) < _ADDED else run.rounding(home))
+            digits = digits_shown(known, shown, 0.0 if len(found) < _ADDED else run.rounding(home))
             if digits is None:
                 return False
             found.append(digits * power)
@@ -309,11 +309,8 @@ class _Reading:
     def order(self, site: WindowSite, source: WindowSource) -> WindowOrder | None:
         """Return a call's order, if its queries, keys and values agree, and are written back to their positions."""
         query, key, value, *home = self._numbers[site.number]
-        if query.shape != key.shape or not torch.equal(query, key) or not torch.equal(query, value):
-            return None
-        if bool((query >= source.count).any()):
-            return None
-        if home and not torch.equal(*home):
+        alike = query.shape == key.shape and torch.equal(query, key) and torch.equal(query, value)
+        if not alike or bool((query >= source.count).any()) or (home and not torch.equal(*home)):
             return None
         order = torch.where(query < 0, source.count, query).sort(stable=True).indices
         return WindowOrder(order.argsort().reshape(site.rows, -1), query[order], source.count, source.module)
