@@ -72,10 +72,9 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor], *, shapes: bool = Fal
         what = "text alone" if {*inputs} <= _TEXT else " and ".join(inputs)
         what = described(inputs) if shapes else what
         needed = _needed(runner, inputs, error)
-        fix = (
-            "; pass inputs of the example's type, in a size that the model reads" if shapes and SEEN & {*inputs} else ""
-        )
-        fix = "; pass a shorter text" if shapes and not fix else fix
+        fix = "; pass a shorter text" if shapes and isinstance(error, IndexError) else ""
+        if shapes and SEEN & {*inputs}:
+            fix = "; pass inputs of the example's type, in a size that the model reads"
         raise UnsupportedModel(f"{family} doesn't run on {what}: {needed or failing(error)}{fix}") from error
 
 

@@ -158,15 +158,18 @@ def refuse_nan(runner: Runner, recorded: Pass, real: Real | None = None, *, only
         only_last: whether to read each tensor's last row alone.
     """
     output, real = recorded.output, real or Real()
-    rows = output[-1:] if only_last or not isinstance(output, Tensor) else output
-    if real.output is not None and len(real.output) == len(rows):
-        rows = rows[torch.tensor(real.output, device=rows.device)]
+    if isinstance(output, Tensor):
+        rows = [output[-1:] if only_last else output]
+    else:  # words' chances aren't made yet, so what they are made of is read
+        rows = [one[..., -1:, :] for one in output.held]
+    if real.output is not None and [*map(len, rows)] == [len(real.output)]:
+        rows = [rows[0][torch.tensor(real.output, device=rows[0].device)]]
     terms = [
         term[..., -1:, :] if only_last else term
         for call in (recorded.calls if real.everywhere else ())
         for term in (call.attention.query, call.attention.key, call.attention.value)
     ]
-    if any(bool(one.isnan().any()) for one in (rows, *terms)):
+    if any(bool(one.isnan().any()) for one in (*rows, *terms)):
         raise UnsupportedModel(f"{family_of(runner.model)} {why_nan(runner.model)}")
 
 
