@@ -17,17 +17,17 @@ from itertools import combinations
 from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import fused, fusible
 from attention_viz.recording.call_rows import WindowOrder
 from attention_viz.recording.hooks import hooked
+from attention_viz.recording.layout.foreign import content_of, foreign_code
+from attention_viz.recording.layout.window_sources import BASE, Source
 from attention_viz.recording.recorder import Call, Recorder, RunEnded, recording
 
-# How many vectors there are, as a base for positions' numbers.
-_BASE = 4
 # How far what a slot shows may be from a vector's, as a share of the distance between two.
 _CLOSE = 1e-3
 # Vectors nearer than this share of the largest number don't move a slot.
@@ -61,40 +61,6 @@ class Runs(Protocol):
 
 
 @dataclass(frozen=True)
-class _Source:
-    """A tensor with a vector per position: a module's first input, or a convolution's output.
-
-    Attributes:
-        begins: how many calls come before it.
-    """
-
-    module: nn.Module
-    shape: torch.Size
-    begins: int
-    is_output: bool = False
-
-    @property
-    def width(self) -> int:
-        return self.shape[1 if self.is_output else -1]
-
-    @property
-    def count(self) -> int:
-        return self.shape.numel() // self.width
-
-    def filled(self, digits: Int[Tensor, " position"] | int, like: Tensor) -> Tensor:
-        """Return the tensor with each position's vector by its digit, or one vector everywhere."""
-        if isinstance(digits, int):
-            digits = torch.full((self.count,), digits)
-        chance = torch.Generator().manual_seed(self.width)
-        vectors = torch.randn(_BASE, self.width, generator=chance).to(like)
-        found = vectors[digits.to(like.device)]
-        if not self.is_output:
-            return found.reshape(self.shape)
-        rows = found.reshape(self.shape[0], -1, self.width)
-        return rows.transpose(1, 2).reshape(self.shape)
-
-
-@dataclass(frozen=True)
 class _Site:
     """A call that attends in windows, or beside some.
 
@@ -106,7 +72,7 @@ class _Site:
     number: int
     pattern: str
     rows: int
-    sources: tuple[_Source, ...]
+    sources: tuple[Source, ...]
     home: nn.Module | None
 
 
@@ -140,6 +106,8 @@ def _shown(terms: Float[Tensor, "row head slot width"]) -> Float[Tensor, "cell n
 class WindowFinder:
     """Finds the orders of a model's windows, once per shape of its inputs and settings of its modules.
 
+    With foreign code, which may go by the image, it finds them once per image, with vectors added to its own numbers.
+
     Attributes:
         active: whether the model attends in windows.
     """
@@ -158,10 +126,12 @@ class WindowFinder:
         kinds = sorted((name, _kind(one)) for name, one in inputs.items() if isinstance(one, Tensor))
         # Swin stops shifting its windows for good once an image has one window.
         key = *kinds, *(one for module in runner.model.modules() for one in _settings(module))
+        foreign = [*foreign_code(runner.model.modules())]
+        key = (*key, *foreign, content_of(inputs)) if foreign else key
         if key not in self._found:
             while len(self._found) >= _KEPT:
                 self._found.pop(next(iter(self._found)), None)
-            self._found[key] = _Search(runner, inputs).orders()
+            self._found[key] = _Search(runner, inputs, near=bool(foreign)).orders()
         return self._found[key]
 
 
@@ -176,10 +146,10 @@ def _settings(module: nn.Module) -> list[tuple[str, str]]:
 
 
 class _Search:
-    """Runs a model with vectors in place of its layers' inputs, and reads its slots."""
+    """Runs a model with vectors in place of its layers' inputs, or added to them if `near`, and reads its slots."""
 
-    def __init__(self, runner: Runs, inputs: Mapping[str, Any]) -> None:
-        self._runner, self._inputs = runner, inputs
+    def __init__(self, runner: Runs, inputs: Mapping[str, Any], *, near: bool = False) -> None:
+        self._runner, self._inputs, self._near = runner, inputs, near
         self._thread = threading.get_ident()
 
     def orders(self) -> dict[int, WindowOrder]:
@@ -208,10 +178,13 @@ class _Search:
 
     def _sites(self) -> list[_Site]:
         """List the calls in rows, and those of equal modules, with their sources."""
-        running, calls = list[tuple[nn.Module, _Source | None]](), list[tuple[list[Any], Any, Call]]()
-        latest = list[_Source]()
+        running, calls = list[tuple[nn.Module, Source | None]](), list[tuple[list[Any], Any, Call]]()
+        latest = list[Source]()
         own = {id(one) for one in self._inputs.values()}
-        names = {module: name for name, module in self._runner.model.named_modules()}
+        names, near = {module: name for name, module in self._runner.model.named_modules()}, self._near
+
+        def source(module: nn.Module, states: Tensor, *, is_output: bool = False) -> Source:
+            return Source(module, states.shape, len(calls), is_output, states.clone() if self._near else None)
 
         def enter(module: nn.Module, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> None:
             if self._is_ours(recorder):
@@ -219,19 +192,20 @@ class _Search:
                 if first is None or id(first) in own or first.ndim < 3:
                     running.append((module, None))
                 else:
-                    running.append((module, _Source(module, first.shape, len(calls))))
+                    running.append((module, source(module, first)))
 
         def end(module: nn.Module, _inputs: object, _named: object, output: object) -> None:
             if self._is_ours(recorder):
                 while running and running.pop()[0] is not module:
                     pass
                 if isinstance(module, _CONVOLUTIONS) and isinstance(output, Tensor):
-                    latest[:] = [_Source(module, output.shape, len(calls), is_output=True)]
+                    latest[:] = [source(module, output, is_output=True)]
 
         class _Sites(_Shown):
             def hear(self, call: Call) -> Tensor:
                 calls.append(([*running], [*latest], call))
-                return super().hear(call)
+                own = super().hear(call)
+                return call.attention.output if near else own
 
         recorder = _Sites()
         with hooked(names, end, enter, named=True):
@@ -252,22 +226,22 @@ class _Search:
             found.append(_Site(number, patterns[number], rows[number], tuple(several), home))
         return found
 
-    def _read(self, sites: Sequence[_Site], sources: Mapping[int, _Source]) -> dict[int, WindowOrder | None]:
+    def _read(self, sites: Sequence[_Site], sources: Mapping[int, Source]) -> dict[int, WindowOrder | None]:
         """Return each call's order by its source; None if slots don't show its positions, or come back at others."""
         distinct = dict.fromkeys(sources.values())
         homes, last = {site.home: None for site in sites if site.home is not None}, max(site.number for site in sites)
-        reading = _Reading([self._run_with(dict.fromkeys(distinct, digit), homes, last) for digit in range(_BASE)])
+        reading = _Reading([self._run_with(dict.fromkeys(distinct, digit), homes, last) for digit in range(BASE)])
         clean, power = {site.number: site for site in sites}, 1
         while clean and (power == 1 or power < max(sources[number].count for number in clean)):
-            digits = {one: torch.arange(one.count) // power % _BASE for one in distinct}
+            digits = {one: torch.arange(one.count) // power % BASE for one in distinct}
             run = self._run_with(digits, homes, last)
             clean = {number: site for number, site in clean.items() if reading.take(site, run, power)}
-            power *= _BASE
+            power *= BASE
         return {
             site.number: reading.order(site, sources[site.number]) if site.number in clean else None for site in sites
         }
 
-    def _run_with(self, digits: Mapping[_Source, Tensor | int], homes: Collection[nn.Module], last: int) -> "_Run":
+    def _run_with(self, digits: Mapping[Source, Tensor | int], homes: Collection[nn.Module], last: int) -> "_Run":
         """Run up to the last call's home, with vectors in place of sources, by positions' digits."""
         run, recorder = _Run(), _Shown()
         outputs = {source.module: source for source in digits if source.is_output}
@@ -354,7 +328,7 @@ class _Reading:
         ]
         return True
 
-    def order(self, site: _Site, source: _Source) -> WindowOrder | None:
+    def order(self, site: _Site, source: Source) -> WindowOrder | None:
         """Return a call's order, if its queries, keys and values agree, and are written back to their positions."""
         query, key, value, *home = self._numbers[site.number]
         alike = query.shape == key.shape and torch.equal(query, key) and torch.equal(query, value)
@@ -377,7 +351,7 @@ def _digits(vectors: Sequence[Float[Tensor, "slot number"]], shown: Float[Tensor
     return torch.where(still, -1, digits) if bool(clean.all()) else None
 
 
-def _is_cut(source: _Source, others: Mapping[int, _Source]) -> bool:
+def _is_cut(source: Source, others: Mapping[int, Source]) -> bool:
     """Return whether a source can't be replaced in the same run as an earlier one, whose calls would show it."""
     return any(
         other.begins < source.begins <= number
