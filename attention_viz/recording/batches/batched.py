@@ -16,7 +16,6 @@ from attention_viz.operation.terms import Term, map_terms
 from attention_viz.recording.as_written import refuse_autocast
 from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.call_rows import of_row
-from attention_viz.recording.layout.foreign import foreign_code
 from attention_viz.recording.recorder import Call, RunEnded
 from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.kept import layers_in_words
@@ -36,8 +35,6 @@ def traces_together(
     lengths = [len(one.tokens) for one in readings]
     if tracer.anatomy.axes or tracer.anatomy.has_spans:
         raise UnsupportedModel(f"{tracer.name} adds positions to its texts, so they are traced one by one")
-    if any(foreign_code(tracer.runner.tree.modules)):
-        raise UnsupportedModel(f"{tracer.name} has code of its own, so its texts are proven and traced one by one")
     calls = calls_together(tracer, readings, keep, filling)
     (stream,) = tracer.anatomy.layers
     cut = _Cut({})
@@ -77,6 +74,8 @@ def calls_together(
     batch = Batch(places=places, rows=len(readings), compute_rows=keep_call)
     refuse_autocast(tracer.name, runner.model)
     given = runner.inputs(_filled(readings, filling))
+    for row in range(len(readings)):
+        tracer.anatomy.words.check(runner, {name: one[row : row + 1] for name, one in given.items()}, tracer.anatomy)
     with contextlib.suppress(RunEnded), runner.hearing(batch):
         _ = runner.model(**given, **_without_output(runner.named))
     if batch.heard != last + 1:

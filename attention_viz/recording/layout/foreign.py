@@ -87,12 +87,14 @@ def content_of(inputs: Mapping[str, Any]) -> bytes:
 
 def _is_known(code: Any) -> bool:
     """Return whether a function, and all that it wraps, is from known packages."""
-    while code is not None:
-        inside = code.func if isinstance(code, functools.partial) else getattr(code, "__func__", code)
-        home = getattr(inside, "__globals__", {}).get("__name__") or getattr(type(inside), "__module__", "")
-        if not _is_home_known(home):
+    left = [code]
+    while left:
+        code = left.pop()
+        inside = code.func if isinstance(code, functools.partial) else getattr(code, "__func__", None)
+        home = getattr(code, "__globals__", {}).get("__name__") or getattr(type(code), "__module__", "")
+        if inside is None and not _is_home_known(home):
             return False
-        code = getattr(code, "__wrapped__", None)
+        left += [one for one in (inside, getattr(code, "__wrapped__", None)) if one is not None]
     return True
 
 

@@ -18,7 +18,7 @@ class Source:
 
     Attributes:
         begins: how many calls come before it.
-        own: its numbers, to which vectors are added; None to replace them.
+        own: its numbers, if vectors are added to them; None if they are replaced.
     """
 
     module: nn.Module

@@ -1,17 +1,17 @@
-"""Proves that rows and columns are at their words' positions, in a model with somebody's own code.
+"""Proves that rows and columns are at their words' positions, in a model with foreign code.
 
 A hook, a replaced `forward` or a subclass may move tokens between layers, even by the text's length or words. So each
 text of such a model is proven once: its words are replaced by the digits of their numbers while each position keeps to
 itself, and each query and key must show its own word. A text of 11 tokens takes 6 runs, one of 4,096 takes 10. They
-compute neither attention nor the output. If a layer mixes neighbours, all digits change places, in 4 times as many.
-A position that no word moves proves nothing.
+compute neither attention nor the output. If layers mix neighbours, each word shows each digit, which takes 12 and 28.
+Rows that no word moves prove nothing, nor does a text prove a run with edits, if the code goes by what layers compute.
 """
 
 import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -48,6 +48,7 @@ _NAMED = 3
 _TEXTS = {"input_ids": "attention_mask", "decoder_input_ids": "decoder_attention_mask"}
 
 
+@runtime_checkable
 class Layout(Protocol):
     """A model's layout; see `Anatomy`."""
 
@@ -95,7 +96,7 @@ class WordOrder:
             UnsupportedModel: a row or column doesn't show its word, or this can't be found.
         """
         foreign = [*foreign_code(runner.tree.modules)]
-        if not foreign or not layout.streams or not any(name in inputs for name in _TEXTS):
+        if not foreign or not layout.streams or not _texts_of(inputs):
             return
         key = content_of(inputs), *foreign
         if key in self._proven:
@@ -141,7 +142,7 @@ class _Proof:
     def __post_init__(self) -> None:
         """Number the words, and choose other ids for each."""
         model, self.numbers, first = self.runner.model, {}, 0
-        ids, special = {name: self.inputs[name] for name in _TEXTS if name in self.inputs}, _special_ids(model.config)
+        ids, special = _texts_of(self.inputs), _special_ids(model.config)
         others = dict[str, list[Tensor]]()
         for name, own in ids.items():
             mask, there = self.inputs.get(_TEXTS[name]), torch.ones(own.shape[1], dtype=torch.bool)
@@ -236,7 +237,7 @@ class _Proof:
         """Yield rows that are laid out by words, with the numbers of their own words and those that they show."""
         axes, own = self.layout.axes.get(stream), self._text(stream, side, len(rows))
         axis = Axis(rest=TEXT) if axes is None else axes.queries if side == "query" else axes.keys
-        if axis.rest != TEXT and not (axis.per or axis.each):
+        if not own or (axis.rest != TEXT and not (axis.per or axis.each)):
             return
         found, first = rows.tolist(), axis.before
         if len(rows) == len(own) + axis.slots_of(len(own)) or self._has_spans(len(rows), len(own)):
@@ -289,6 +290,11 @@ def _digit(known: Float[Tensor, "digit row few"], shown: Float[Tensor, "row few"
     least = between.masked_fill(between <= _STILL * size, float("inf")).amin(dim=(0, 1))
     clean = off <= torch.where(still, _STILL * size, _CLEAN * least)
     return digits.cpu(), still.cpu(), bool(clean.all())
+
+
+def _texts_of(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the ids of texts, (1, word)."""
+    return {name: inputs[name] for name in _TEXTS if name in inputs and inputs[name].ndim == 2}
 
 
 def _other_ids(ids: Tensor, there: Tensor, special: Collection[int], vocabulary: int) -> list[Tensor]:
