@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusableText
-from attention_viz.inputs.text import Wording, read, vocabulary
+from attention_viz.inputs.text import Wording, read, target_limit, vocabulary
 from attention_viz.protocol.model import Model
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
@@ -26,6 +26,11 @@ class Inputs:
     name: str
     model: "PreTrainedModel"
     limit: int | None
+
+    @property
+    def target_limit(self) -> int | None:
+        """The limit of a decoder's tokens."""
+        return target_limit(self.model, self.limit)
 
     def row(self, ids: Tensor | Sequence[int], what: str = "ids", *, placed: Sequence[str] = ()) -> Tensor:
         """Return one row of the model's ids, (1, n); refuse anything else.
@@ -69,8 +74,9 @@ class Inputs:
 
     def check_ids(self, ids: Sequence[int], what: str = "text", *, placed: Sequence[str] = ()) -> None:
         """Refuse ids that the model doesn't know, and more than it can read."""
-        if self.limit is not None and len(ids) > self.limit:
-            raise TextTooLong(self.name, len(ids), self.limit, what)
+        limit = self.target_limit if what == "target" else self.limit
+        if limit is not None and len(ids) > limit:
+            raise TextTooLong(self.name, len(ids), limit, what)
         known = vocabulary(self.model)
         wrong = [number for number in ids if not 0 <= number < known]
         if wrong:

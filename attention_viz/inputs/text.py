@@ -226,7 +226,7 @@ def words_known(model: "PreTrainedModel") -> int:
 
 def token_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None") -> int | None:
     """Return the largest number of tokens per input: the least of configuration, position table and tokenizer."""
-    positions = _configured(model, "max_position_embeddings")
+    positions = _configured(model, "max_position_embeddings", "max_encoder_position_embeddings")
     said = None if tokenizer is None else tokenizer.model_max_length
     # A folder's file may say anything; ignore a limit that isn't a number.
     longest = said if isinstance(said, int | float) else None
@@ -234,13 +234,22 @@ def token_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | 
     return min((int(limit) for limit in limits if limit is not None and 0 < limit < _NO_LIMIT), default=None)
 
 
-def _configured(model: "PreTrainedModel", name: str) -> int | None:
-    """Return a number from the text part's configuration; None if it has none, or not one for all."""
+def target_limit(model: "PreTrainedModel", limit: int | None) -> int | None:
+    """Return the largest number of tokens that an encoder–decoder's decoder reads, if a text has at most `limit`."""
+    own = _configured(model, "max_decoder_position_embeddings", "max_target_positions")
+    # ProphetNet's predictions have positions after their tokens'.
+    limit = limit if limit is None or _configured(model, "ngram") is None else limit - 1
+    return min((one for one in (own, limit) if one is not None), default=None)
+
+
+def _configured(model: "PreTrainedModel", *names: str) -> int | None:
+    """Return the first number of these from the text part's configuration; None if it has none, or not one for all."""
     try:
-        found = getattr(model.config.get_text_config(), name, None)
+        config = model.config.get_text_config()
+        found = (getattr(config, name, None) for name in names)
+        return next((one for one in found if isinstance(one, int)), None)
     except (ValueError, RuntimeError):
         return None
-    return found if isinstance(found, int) else None
 
 
 def _table_limits(model: "PreTrainedModel", positions: int | None) -> list[int]:

@@ -51,7 +51,7 @@ class Answering:
             read = decoder_inputs(model, torch.tensor([target.numbers], device=device_of(model)))
             return self._trace(reading, read, target, edits, provenance, keep, progress)
         say = answer_of if self.source is None else spoken_answer_of
-        read, answer = say(self.tracer.runner, self._of(reading), self.inputs.limit)
+        read, answer = say(self.tracer.runner, self._of(reading), self.inputs.target_limit)
         ids = [int(number) for number in answer[0]]
         text = None if self.tokenizer is None else self.tokenizer.decode(ids, skip_special_tokens=True)
         described = replace(provenance, target=cast("str | None", text), generated=len(ids))

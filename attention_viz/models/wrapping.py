@@ -82,6 +82,7 @@ def wrap(
         UnsupportedModel: the attention can't be recorded exactly, torch.autocast is on, or the object isn't a supported
             model; the message says what to do instead.
         UnusableText: `tokenizer` isn't a tokenizer or processor.
+        ShapeError: a tensor of `inputs` has no numbers, or NaN or infinity.
     """
     held = unwrapped(hf_model, tokenizer)
     model, notes = held.model, held.notes

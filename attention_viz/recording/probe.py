@@ -29,10 +29,17 @@ from attention_viz.recording.layout.tiles import settle_rows
 from attention_viz.recording.layout.windows import WindowFinder
 from attention_viz.recording.layout.word_order import WordOrder
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
-from attention_viz.recording.outputs.breaking import SEEN, TooLargeError, family_of, naming
+from attention_viz.recording.outputs.breaking import SEEN, TooLargeError, family_of, naming, restored
 from attention_viz.recording.outputs.generation import why_no_words
 from attention_viz.recording.outputs.varying import naming_draws
-from attention_viz.recording.references.exact import COPIES_DIFFER, ApartError, copies_differ, not_same, why_nan
+from attention_viz.recording.references.exact import (
+    COPIES_DIFFER,
+    ApartError,
+    copies_differ,
+    naming_nan,
+    not_same,
+    refuse_nan,
+)
 from attention_viz.recording.runner import Runner
 from attention_viz.recording.towers import (
     layer_numbers,
@@ -180,7 +187,7 @@ def probe(
         least: how many tokens the model needs.
     """
     inputs = probe_inputs(runner, limit, example, least)
-    with naming_draws(runner, inputs):
+    with restored(runner.tree.modules), naming_draws(runner, inputs), naming_nan(runner, inputs):
         runner, anatomy = _probed_either_way(runner, inputs, limit)
         with naming(runner, inputs):
             anatomy.words.check(runner, inputs, anatomy)
@@ -275,8 +282,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
             if not copies_differ(twin, inputs, own):
                 raise
             raise UnsupportedModel(f"it {COPIES_DIFFER}: {error}") from error
-    if isinstance(recorded.output, Tensor) and bool(recorded.output.isnan().any()):
-        raise UnsupportedModel(f"{family} {why_nan(model)}")
+    refuse_nan(runner, recorded)
     if not fidelity.ok:
         raise not_same(family, fidelity, recorded, twin, inputs, own)
     calls = recorded.calls

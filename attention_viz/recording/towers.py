@@ -138,6 +138,24 @@ def check_positions(name: str, streams: Sequence[str], calls: Iterable[tuple[int
             )
 
 
+def check_layers(name: str, mixed: int, probed: int) -> None:
+    """Refuse a run with more or fewer layers without a softmax than the probe's."""
+    if mixed != probed:
+        raise UnsupportedModel(
+            f"{name} mixed tokens without a softmax {mixed} times in this text, but {probed} times when probed; its "
+            "layers can't be identified"
+        )
+
+
+def check_calls(name: str, made: Sequence[nn.Module], probed: Sequence[nn.Module]) -> None:
+    """Refuse a run whose modules attended in another order or number than in the probe."""
+    if [*map(id, made)] != [*map(id, probed)]:
+        raise UnsupportedModel(
+            f"{name} made {len(made)} attention calls for this text, but {len(probed)} when probed, or in another "
+            "order; its layers can't be identified"
+        )
+
+
 def check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> None:
     """Refuse a call of other numbers of queries and keys than the text's."""
     if call.attention.shape[1:] not in known:

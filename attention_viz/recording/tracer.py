@@ -25,14 +25,15 @@ from attention_viz.recording.interception.bias_parts import bias_parts
 from attention_viz.recording.interception.outside import OutsideListener, parts_left_out
 from attention_viz.recording.layout.merged import merged_keys
 from attention_viz.recording.layout.tiles import settle_rows
-from attention_viz.recording.outputs.breaking import SEEN, naming_foreign, reporting
+from attention_viz.recording.outputs.breaking import SEEN, naming_foreign, reporting, restored
 from attention_viz.recording.outputs.readout import body_of
 from attention_viz.recording.probe import Anatomy
 from attention_viz.recording.recorder import Call
+from attention_viz.recording.references.exact import naming_nan, refuse_nan
 from attention_viz.recording.references.own_output import steps_alike
 from attention_viz.recording.runner import Pass, Runner, alike
 from attention_viz.recording.stepping import Grown, apart, compare_steps
-from attention_viz.recording.towers import check_positions, check_turns, mixer_layers
+from attention_viz.recording.towers import check_calls, check_layers, check_positions, check_turns, mixer_layers
 from attention_viz.recording.weights.unchanged import Unchanged, checked_state
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.derived import last_tokens
@@ -149,13 +150,18 @@ class Tracer:
         size, seconds = cost_of(self.runner.tree, inputs, calls, kept, words_later=later)
         anatomy.words.check(self.runner, inputs, anatomy)
         report = reporting(ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only"))
-        with self._listener.listening(self.runner.model, inputs) as outside:
-            with naming_foreign(self.runner, inputs):
+        with restored(self.runner.tree.modules):
+            with (
+                self._listener.listening(self.runner.model, inputs) as outside,
+                naming_nan(self.runner, inputs),
+                naming_foreign(self.runner, inputs, edited=bool(edits)),
+            ):
                 recorded = self.runner.record(
                     inputs, edits, anatomy.places, keep, rest, lambda count: report(min(count / calls, 1)), cells=cells
                 )
-        self._check_calls(recorded, inputs)
-        found = axes(recorded)
+            self._check_calls(recorded, inputs)
+            found = axes(recorded)
+            refuse_nan(self.runner, recorded, found.real(anatomy.streams), only_last=rest is not None)
         measure = self._measure(inputs, None if edits else recorded, found, keep)
         shapes = None if cells is None else [call.attention.shape[-1:] * 2 for call in recorded.calls]
         provenance = provenance.leaving_out(parts_left_out(self.runner.model, outside, recorded, self.name, shapes))
@@ -388,13 +394,5 @@ class Tracer:
             self._rows.add(rows)
         if self.runner.windows.active:
             check_positions(self.name, self.anatomy.streams, zip(recorded.numbers, recorded.calls, strict=True))
-        if len(recorded.mixing) != len(self.anatomy.mixer_places):
-            raise UnsupportedModel(
-                f"{self.name} mixed tokens without a softmax {len(recorded.mixing)} times in this text, but "
-                f"{len(self.anatomy.mixer_places)} times when probed; its layers can't be identified"
-            )
-        if [*map(id, recorded.modules)] != [*map(id, self.anatomy.modules)]:
-            raise UnsupportedModel(
-                f"{self.name} made {len(recorded.modules)} attention calls for this text, but "
-                f"{len(self.anatomy.modules)} when probed, or in another order; its layers can't be identified"
-            )
+        check_layers(self.name, len(recorded.mixing), len(self.anatomy.mixer_places))
+        check_calls(self.name, recorded.modules, self.anatomy.modules)

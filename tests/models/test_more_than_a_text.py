@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 import attention_viz as av
 from attention_viz.inputs.media.beside import mark_of, marks_in
@@ -80,23 +81,16 @@ def test_sinks_that_vary_by_query(mask: list[int] | None) -> None:
     assert_same(trace, returned(model, {"input_ids": ids, "attention_mask": real}, "attentions"), real[0])
 
 
-def test_without_its_sinks_the_model_is_refused() -> None:
-    functions = interface.AttentionInterface()
-    inside = functions[interface.OURS]
+def test_without_its_sinks_the_model_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = ALL_ATTENTION_FUNCTIONS[interface.OURS]
     model = tiny(Family("inkling2_text", "Inkling2ForCausalLM"), scale=4)
 
     def careless(*inputs: Any, sinks: object = None, **named: Any) -> Any:
         return inside(*inputs, **named)
 
-    functions.register(interface.OURS, careless)
-    try:
-        with pytest.raises(
-            av.UnsupportedModel,
-            match="gives another result with our attention",
-        ):
-            av.wrap(model)
-    finally:
-        functions.register(interface.OURS, inside)
+    monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, interface.OURS, careless)
+    with pytest.raises(av.UnsupportedModel, match="gives another result with our attention"):
+        av.wrap(model)
 
 
 def test_each_set_of_positions_has_a_stream() -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 from attention_viz.errors import AttentionVizError, ShapeError, first_line
 from attention_viz.inputs.media.remade import PICTURE, VIDEO
 
-__all__ = ["array_of", "checked_tensors", "described"]
+__all__ = ["array_of", "check_finite", "checked_numbers", "checked_tensors", "described"]
 
 
 def array_of(source: Any, what: str, error: type[AttentionVizError]) -> NDArray[Any]:
@@ -38,27 +38,50 @@ def checked_tensors(tensors: Mapping[str, object]) -> dict[str, Tensor]:
     """Return a processor's tensors without missing ones and labels, which would make the model compute a loss.
 
     Raises:
-        ShapeError: something isn't a dense tensor of real, finite numbers, or patches don't fill their grids.
+        ShapeError: something isn't as `checked_numbers` needs it, or patches don't fill their grids.
     """
     found = dict[str, Tensor]()
     for name, tensor in tensors.items():
         if tensor is None or name == "labels":
             continue
-        if not isinstance(tensor, Tensor):
-            raise ShapeError(f"{name} must be a tensor; got {type(tensor).__name__}")
-        if (why := _why_unread(tensor)) is not None:
-            raise ShapeError(f"{name} must be a dense tensor with numbers; got {why}")
-        if not tensor.numel():
-            raise ShapeError(f"{name} must have at least one number; got {tuple(tensor.shape)}")
-        if tensor.is_complex():
-            raise ShapeError(f"{name} must be real; got {tensor.dtype}")
-        if not bool(tensor.isfinite().all()):
-            raise ShapeError(f"{name} must be finite; got {tensor[~tensor.isfinite()][0].item()}")
-        found[name] = tensor
+        found[name] = checked_numbers(name, tensor)
     for pixels, grid in ((PICTURE, "image_grid_thw"), (VIDEO, "video_grid_thw")):
         if pixels in found and grid in found and found[pixels].ndim == 2:
             _check_grid(pixels, found[pixels], grid, found[grid])
     return found
+
+
+def checked_numbers(name: str, tensor: object) -> Tensor:
+    """Return an input of a model, a dense tensor of real, finite numbers; attention masks may also hold −inf.
+
+    Raises:
+        ShapeError: it is anything else.
+    """
+    if not isinstance(tensor, Tensor):
+        raise ShapeError(f"{name} must be a tensor; got {type(tensor).__name__}")
+    if (why := _why_unread(tensor)) is not None:
+        raise ShapeError(f"{name} must be a dense tensor with numbers; got {why}")
+    if not tensor.numel():
+        raise ShapeError(f"{name} must have at least one number; got {tuple(tensor.shape)}")
+    if tensor.is_complex():
+        raise ShapeError(f"{name} must be real; got {tensor.dtype}")
+    check_finite(name, tensor)
+    return tensor
+
+
+def check_finite(name: str, tensor: Tensor) -> None:
+    """Refuse NaN and infinity in an input, except −inf in an attention mask."""
+    if not tensor.is_floating_point():
+        return
+    is_mask = name.endswith("mask")
+    wrong = ~tensor.isfinite() & (tensor != -torch.inf) if is_mask else ~tensor.isfinite()
+    if bool(wrong.any()):
+        count, first = int(wrong.sum()), tuple(wrong.nonzero()[0].tolist())
+        also = " or -inf" if is_mask else ""
+        raise ShapeError(
+            f"{name} must be finite{also}; got {tensor[first].item()} at {list(first)}, and {count:,} such of "
+            f"{tensor.numel():,} numbers. Replace them"
+        )
 
 
 def _check_grid(pixels: str, patches: Tensor, name: str, grid: Tensor) -> None:

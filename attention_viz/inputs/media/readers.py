@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSound, first_line
 from attention_viz.inputs.chats import Rendered
+from attention_viz.inputs.media.arrays import check_finite, checked_numbers
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.remade import PICTURE, Remade, tensors_in
 from attention_viz.inputs.media.remade_sound import SPEECH, RemadeSound
@@ -47,6 +48,11 @@ class InputField:
     seconds: float = 0.0
     remade: Remade | RemadeSound | None = None
     chat: Rendered | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse NaN and infinity."""
+        for name, tensor in self.tensors.items():
+            check_finite(name, tensor)
 
 
 class Reader(ABC):
@@ -237,7 +243,7 @@ def _tensor(model: str, name: str, value: object, rows: int | None) -> Tensor:
     if not isinstance(value, Tensor) or value.ndim < least or (rows is not None and value.shape[0] not in (1, rows)):
         got = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
         raise UnsupportedModel(f"{model}'s inputs must be tensors of one row, (1, …); {name} is {got}")
-    return value
+    return checked_numbers(name, value)
 
 
 def main_input(model: "PreTrainedModel") -> str:

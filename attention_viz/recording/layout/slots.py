@@ -32,10 +32,12 @@ class UnmatchedWordsError(UnsupportedModel):
     """Raised if words aren't in their order, however attention is heard."""
 
 
+# A text for a Q-Former, which has its own, and the one for the model's own words.
+_IDS = ("qformer_input_ids", "input_ids")
 # Stands for the stream of a text's words, whichever that is.
 WORDS = "words"
-# A module's name with its numbers left out, and the number of its queries and keys.
-_Part = tuple[str, int, int]
+# A module's name with its numbers left out, the number of its queries and keys, and whether an image or audio asks.
+_Part = tuple[str, int, int, bool]
 
 
 @dataclass(frozen=True)
@@ -55,17 +57,22 @@ def slot_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
     Args:
         paths: each call's module name.
     """
-    sides = sides_of(runner, inputs, recorded.calls)
+    family, tiles = type(runner.model).__name__, [call.tiles for call in recorded.calls]
+    sides = [
+        (_of_tile(queries, count, family), _of_tile(keys, count, family))
+        for (queries, keys), count in zip(sides_of(runner, inputs, recorded.calls), tiles, strict=True)
+    ]
     # LXMERT's modules attend from words to patches, and from patches to words.
     parts: list[_Part] = [
-        (re.sub(r"\d+", "*", path), len(queries), len(keys)) for path, (queries, keys) in zip(paths, sides, strict=True)
+        (re.sub(r"\d+", "*", path), len(queries), len(keys), queries.alone.kinds == (SEEN,))
+        for path, (queries, keys) in zip(paths, sides, strict=True)
     ]
     found, reader = dict[_Part, tuple[str, Axes]](), _Reader.of(runner, inputs)
     for part in dict.fromkeys(parts):
         if (own := reader.named(part, *sides[parts.index(part)], found)) is not None:
             found[part] = own
-    _check_words(runner, inputs, recorded, {parts.index(part): axes for part, (_, axes) in found.items()})
-    names, axes = numbered(type(runner.model).__name__, found)
+    _check_words(runner, inputs, tiles, {parts.index(part): axes for part, (_, axes) in found.items()})
+    names, axes = numbered(family, found)
     for part in dict.fromkeys(parts):
         kinds = [side.alone.kinds for side in sides[parts.index(part)]]
         if part not in names and reader.length and kinds == [(SEEN,), (SEEN,)] and not in_tower(part[0]):
@@ -73,11 +80,28 @@ def slot_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
     return SlotStreams(tuple(names.get(part, "") for part in parts), axes)
 
 
+def _of_tile(side: Side, tiles: int, family: str) -> Side:
+    """Return the first tile's rows."""
+    return Side(*(Origins(*(_alike(one, tiles, family) for one in _kinds(of))) for of in (side.found, side.alone)))
+
+
+def _kinds(origins: Origins) -> tuple[Tensor, Tensor, Tensor]:
+    return origins.text, origins.seen, origins.prompt
+
+
+def _alike(rows: Tensor, tiles: int, family: str) -> Tensor:
+    """Return the first tile's rows; refuse tiles that differ."""
+    several = rows.unflatten(0, (tiles, -1)) if len(rows) else rows[None]
+    if not bool((several == several[0]).all()):
+        raise UnsupportedModel(f"{family} adds other positions to some of its images than to others")
+    return several[0]
+
+
 def numbered(family: str, found: Mapping[_Part, tuple[str, Axes]]) -> tuple[dict[_Part, str], dict[str, Axes]]:
     """Number streams of one kind whose positions differ: "pooling", "pooling 2"; return names and axes."""
     names, axes, firsts = dict[_Part, str](), dict[str, Axes](), dict[str, _Part]()
     for part, (kind, own) in found.items():
-        alike = [one for one, first in firsts.items() if found[first] == (kind, own) and first[1:] == part[1:]]
+        alike = [one for one, first in firsts.items() if found[first] == (kind, own) and first[1:3] == part[1:3]]
         if (name := next((one for one in alike if _beside(firsts[one][0], part[0])), "")) == "":
             number = 1 + sum(found[first][0] == kind for first in firsts.values())
             name = kind if number == 1 else f"{kind} {number}"
@@ -98,12 +122,14 @@ class _Reader:
     Attributes:
         asks: the number of object queries; 0 without.
         length: the number of a text's words; 0 without.
+        lengths: those of all texts that it reads.
         reads_more: whether it reads an image or audio.
         writes: whether it has a target.
     """
 
     asks: int
     length: int
+    lengths: frozenset[int]
     reads_more: bool
     writes: bool
 
@@ -114,6 +140,7 @@ class _Reader:
         return cls(
             asks if isinstance(asks, int) else 0,
             inputs["input_ids"].shape[1] if "input_ids" in inputs else 0,
+            frozenset(inputs[name].shape[1] for name in _IDS if name in inputs),
             any(tensor.is_floating_point() for tensor in inputs.values()),
             "decoder_input_ids" in inputs,
         )
@@ -125,7 +152,8 @@ class _Reader:
         path = part[0]
         # Queries of a target; and a tower's own positions, which nothing moves if its weights are near 0.
         writes = self.writes and any("decoder" in one for one in path.split("."))
-        if writes or (in_tower(path) and len(queries) == len(keys)):
+        crosses = {queries.alone.kinds, keys.alone.kinds} == {(TEXT,), (SEEN,)}
+        if writes or (in_tower(path) and len(queries) == len(keys) and not crosses):
             return None
         unit = Unit.OBJECT if self.asks and "decoder" in path.split(".") else Unit.LATENT
         own = self._continued(path, queries, keys, found) or _learned(queries, keys, unit, reads_more=self.reads_more)
@@ -134,16 +162,18 @@ class _Reader:
             own = "slots", Axes(Axis(unit, before=len(queries)), Axis(unit, before=len(queries)))
         if own is None and not any(bool(side.found.seen.any()) for side in (queries, keys)):
             own = _virtual(queries, keys, self.length)
-        if own is not None:
+        # A pooled text may read an image, as in X-CLIP.
+        if own is not None and own[0] != "cross":
             self._check_counts(path, own[1], len(queries), len(keys))
         return own
 
     def _check_counts(self, path: str, axes: Axes, queries: int, keys: int) -> None:
         """Refuse positions that words move but that aren't words, such as one word's states in earlier layers."""
         for axis, count in ((axes.queries, queries), (axes.keys, keys)):
-            if axis.rest == TEXT and self.length and count - axis.slots != self.length:
+            if axis.rest == TEXT and self.lengths and count - axis.slots not in self.lengths:
+                tokens = " or ".join(map(str, sorted(self.lengths)))
                 raise UnsupportedModel(
-                    f"{path} attends over {count - axis.slots} positions that aren't the text's {self.length} tokens, "
+                    f"{path} attends over {count - axis.slots} positions that aren't the text's {tokens} tokens, "
                     "such as one token's states in earlier layers; use a model without"
                 )
 
@@ -229,13 +259,16 @@ def _axis(origins: Origins, unit: Unit) -> Axis | None:
     return Axis(unit, before=count if still[0] else 0, after=0 if still[0] else count, rest=rest)
 
 
-def _check_words(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass", axes: Mapping[int, Axes]) -> None:
+def _check_words(
+    runner: "Runner", inputs: Mapping[str, Tensor], tiles: Sequence[int], axes: Mapping[int, Axes]
+) -> None:
     """Refuse words in another order than the text's, as changing each of them shows.
 
     Args:
+        tiles: each call's.
         axes: by a call's number.
     """
-    name = next((one for one in ("qformer_input_ids", "input_ids") if one in inputs), None)
+    name = next((one for one in _IDS if one in inputs), None)
     if name is None or not any(TEXT in (one.queries.rest, one.keys.rest) for one in axes.values()):
         return
     # Placeholders can't be changed.
@@ -243,7 +276,7 @@ def _check_words(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
     rows = words_of_rows(runner, inputs, name)
     for number, own in axes.items():
         for side, axis in enumerate((own.queries, own.keys)):
-            moved = rows[number][side].tolist()
+            moved = _alike(rows[number][side], tiles[number], type(runner.model).__name__).tolist()
             if axis.rest != TEXT or len(moved) - axis.slots != len(changed):
                 continue  # these words have numbers for names
             found = moved[axis.before : len(moved) - axis.after]

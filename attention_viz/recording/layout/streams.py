@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
+from attention_viz.inputs.media.beside import marks_in
 from attention_viz.recording.interception.outside import ElsewhereError
 from attention_viz.recording.layout.axes import TEXT, Axes, Axis
 from attention_viz.recording.layout.merged import canvas_streams, merges
@@ -12,7 +13,15 @@ from attention_viz.recording.layout.slots import WORDS, SlotStreams, slot_stream
 from attention_viz.recording.outputs.breaking import SEEN
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.runner import Pass, Runner
-from attention_viz.recording.towers import check_heads, check_shape, check_turns, looks_back, paths_of, streams_by_tower
+from attention_viz.recording.towers import (
+    check_heads,
+    check_shape,
+    check_turns,
+    in_tower,
+    looks_back,
+    paths_of,
+    streams_by_tower,
+)
 
 
 def streams_of(
@@ -56,9 +65,22 @@ def _slots(runner: Runner, inputs: Mapping[str, Tensor], recorded: Pass) -> Slot
     crossing = any(queries != keys for queries, keys in shapes) and not writes
     more = not seen and ids is not None and any(keys != ids.shape[1] for _, keys in shapes)
     asking = ids is None and not writes and any("decoder" in path.split(".") for path in paths)
-    if not (crossing or more or asking) or any(call.tiles > 1 for call in recorded.calls):
+    if not (crossing or more or asking or (seen and _may_be_words(runner, inputs, paths, shapes))):
         return SlotStreams(("",) * len(paths), {})
     return slot_streams(runner, inputs, recorded, paths)
+
+
+def _may_be_words(
+    runner: Runner, inputs: Mapping[str, Tensor], paths: Sequence[str], shapes: Sequence[tuple[int, ...]]
+) -> bool:
+    """Return whether an image or audio may have as many positions as the text has words, by the modules' names."""
+    if "input_ids" not in inputs:
+        return False
+    words = inputs["input_ids"].shape[1]
+    towers = [shape for path, shape in zip(paths, shapes, strict=True) if in_tower(path)]
+    if towers:
+        return any(words in shape for shape in towers)
+    return (words, words) in shapes and not marks_in(runner.model, inputs["input_ids"])
 
 
 def _alone(

@@ -40,7 +40,7 @@ class _Terms(Recorder):
         return super().hear(call)
 
     def wants(self, rows: int) -> bool:
-        """Whether to keep a call of so many rows."""
+        """Whether to keep a call with this number of rows."""
         return rows > 1
 
 
@@ -52,7 +52,7 @@ class _WholeTerms(_TermsApart):
     """Keeps those of calls in one row instead."""
 
     def wants(self, rows: int) -> bool:
-        """Whether to keep a call of so many rows."""
+        """Whether to keep a call with this number of rows."""
         return rows == 1
 
 

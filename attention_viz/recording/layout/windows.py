@@ -3,8 +3,8 @@
 Windows are rows of a batch, cut out of a layer's input. The model runs with known vectors in place of that input: four
 vectors, given to positions by the digits of their numbers. Each slot attends to itself alone, so its query, key and
 value show its own position's digits, whatever rolls, pads or orders them. A slot that fits none reads several
-positions; one that no vector moves is padding or a class token. The layer's output is read, too, so that each slot's
-output must come back at its own position.
+positions; one that no vector moves is padding or a class token. The layer's output is read, too, and its difference
+from a run whose slots output zeros. Each slot's output must come back at its own position.
 """
 
 import contextlib
@@ -13,28 +13,22 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.operation.attention import fused, fusible
 from attention_viz.recording.call_rows import WindowOrder
 from attention_viz.recording.hooks import hooked
 from attention_viz.recording.layout.foreign import content_of, foreign_code
-from attention_viz.recording.layout.window_sources import BASE, Source
+from attention_viz.recording.layout.window_digits import SlotRecorder, SlotRun, added_factor, digits_shown, mixed
+from attention_viz.recording.layout.window_sites import BASE, WindowSite, WindowSource, is_cut, separate
 from attention_viz.recording.recorder import Call, Recorder, RunEnded, recording
 
-# How far what a slot shows may be from a vector's, as a share of the distance between two.
-_CLOSE = 1e-3
-# Vectors nearer than this share of the largest number don't move a slot.
-_STILL = 1e-5
-# So many numbers stand for a slot's query, key or value.
-_WIDTH = 2
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+# Of a call's numbers, the first that shows what its slots add: after its terms, and its home's input and output.
+_ADDED = 5
 # A source has at most so many positions for each slot: a layer may leave out a class token.
 _MOST_EMPTY = 2
 # Orders of so many shapes of inputs are kept.
@@ -58,48 +52,6 @@ class Runs(Protocol):
     def hearing(self, recorder: Recorder) -> AbstractContextManager[None]:
         """Run with our attention and a recorder."""
         ...
-
-
-@dataclass(frozen=True)
-class _Site:
-    """A call that attends in windows, or beside some.
-
-    Attributes:
-        sources: the tensors that its slots may show, outermost first.
-        home: the innermost module around its windows.
-    """
-
-    number: int
-    pattern: str
-    rows: int
-    sources: tuple[Source, ...]
-    home: nn.Module | None
-
-
-@dataclass(eq=False)
-class _Shown(Recorder):
-    """Lets each slot attend to itself alone, and keeps numbers of its query, key and value, (slot, number) each."""
-
-    shown: list[list[Tensor]] = field(default_factory=list[list[Tensor]])
-
-    def hear(self, call: Call) -> Tensor:
-        """Return each slot's own value, (row, head, query, d_v)."""
-        query, key, value = (getattr(call.attention, name) for name in ("query", "key", "value"))
-        self._modules.append(call.module)
-        self.shown.append([_shown(one) for one in (query, key, value)])
-        if query.shape[-2] != key.shape[-2] or query.ndim != 4:
-            attention = call.attention
-            return fused(attention, closed=False) if fusible(attention) else attention.output
-        return value.repeat_interleave(query.shape[1] // value.shape[1], dim=1)
-
-
-def _shown(terms: Float[Tensor, "row head slot width"]) -> Float[Tensor, "cell number"]:
-    """Return a few numbers for each slot, which any of its own change."""
-    heads, width = terms.shape[1], terms.shape[3]
-    chance = torch.Generator().manual_seed(heads * width)
-    mixed = torch.randn(heads, width, _WIDTH, generator=chance)
-    terms = terms.detach() if terms.dtype == torch.float64 else terms.detach().float()
-    return (terms @ mixed.to(terms)).sum(dim=1).reshape(-1, _WIDTH)
 
 
 @dataclass(eq=False)
@@ -160,31 +112,38 @@ class _Search:
             if failed := [number for number, sources in left.items() if not sources]:
                 raise self._refusal(sites[failed[0]])
             tried = {number: sources[0] for number, sources in left.items()}
-            tried = {number: one for number, one in tried.items() if not _is_cut(one, tried)}
+            tried = {number: one for number, one in tried.items() if not is_cut(one, tried)}
             for number, order in self._read([sites[number] for number in tried], tried).items():
                 if order is None:
                     left[number] = left[number][1:]
                 else:
                     found[number] = order
                     del left[number]
+        for several in separate(sites.values()):
+            wrong = self._added_elsewhere([one.replaced for one in several])
+            if wrong is not None and self._near:
+                # Code that goes by a layer's numbers may do otherwise with the vectors alone.
+                wrong = self._added_elsewhere(several)
+            if wrong is not None:
+                raise self._refusal(wrong)
         return found
 
-    def _refusal(self, site: _Site) -> UnsupportedModel:
+    def _refusal(self, site: WindowSite) -> UnsupportedModel:
         name = type(self._runner.model).__name__
         return UnsupportedModel(
             f"{name} attends in {site.rows} rows in {site.pattern}, and these aren't windows of single positions of a "
             "layer's input, each written back to its own; use a model whose rows are tiles, images or such windows"
         )
 
-    def _sites(self) -> list[_Site]:
+    def _sites(self) -> list[WindowSite]:
         """List the calls in rows, and those of equal modules, with their sources."""
-        running, calls = list[tuple[nn.Module, Source | None]](), list[tuple[list[Any], Any, Call]]()
-        latest = list[Source]()
+        running, calls = list[tuple[nn.Module, WindowSource | None]](), list[tuple[list[Any], Any, Call]]()
+        latest = list[WindowSource]()
         own = {id(one) for one in self._inputs.values()}
         names, near = {module: name for name, module in self._runner.model.named_modules()}, self._near
 
-        def source(module: nn.Module, states: Tensor, *, is_output: bool = False) -> Source:
-            return Source(module, states.shape, len(calls), is_output, states.clone() if self._near else None)
+        def source(module: nn.Module, states: Tensor, *, is_output: bool = False) -> WindowSource:
+            return WindowSource(module, states.shape, len(calls), is_output, states.clone() if near else None)
 
         def enter(module: nn.Module, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> None:
             if self._is_ours(recorder):
@@ -201,11 +160,11 @@ class _Search:
                 if isinstance(module, _CONVOLUTIONS) and isinstance(output, Tensor):
                     latest[:] = [source(module, output, is_output=True)]
 
-        class _Sites(_Shown):
+        class _Sites(SlotRecorder):
             def hear(self, call: Call) -> Tensor:
                 calls.append(([*running], [*latest], call))
-                own = super().hear(call)
-                return call.attention.output if near else own
+                shown = super().hear(call)
+                return call.attention.output if near else shown
 
         recorder = _Sites()
         with hooked(names, end, enter, named=True):
@@ -213,7 +172,7 @@ class _Search:
         patterns = [re.sub(r"\d+", "*", names.get(call.module, "")) for _, _, call in calls]
         rows = [len(call.attention.query) for _, _, call in calls]
         windowed = {pattern for pattern, count in zip(patterns, rows, strict=True) if count > 1}
-        found = list[_Site]()
+        found = list[WindowSite]()
         for number, (around, convolutions, call) in enumerate(calls):
             if patterns[number] not in windowed:
                 continue
@@ -222,15 +181,16 @@ class _Search:
             # Rows that are all there were before are tiles or images, maybe in another order.
             convolutions = [one for one in convolutions if one.shape[0] < max(*rows, 2)]
             several = [one for one in (*convolutions, *inputs) if one.count <= _MOST_EMPTY * slots]
-            home = inputs[-1].module if inputs else None
-            found.append(_Site(number, patterns[number], rows[number], tuple(several), home))
+            entry = inputs[-1] if inputs else None
+            found.append(WindowSite(number, patterns[number], rows[number], tuple(several), entry))
         return found
 
-    def _read(self, sites: Sequence[_Site], sources: Mapping[int, Source]) -> dict[int, WindowOrder | None]:
+    def _read(self, sites: Sequence[WindowSite], sources: Mapping[int, WindowSource]) -> dict[int, WindowOrder | None]:
         """Return each call's order by its source; None if slots don't show its positions, or come back at others."""
         distinct = dict.fromkeys(sources.values())
         homes, last = {site.home: None for site in sites if site.home is not None}, max(site.number for site in sites)
-        reading = _Reading([self._run_with(dict.fromkeys(distinct, digit), homes, last) for digit in range(BASE)])
+        whole = [self._run_with(dict.fromkeys(distinct, digit), homes, last) for digit in range(BASE)]
+        reading = _Reading(whole)
         clean, power = {site.number: site for site in sites}, 1
         while clean and (power == 1 or power < max(sources[number].count for number in clean)):
             digits = {one: torch.arange(one.count) // power % BASE for one in distinct}
@@ -241,9 +201,45 @@ class _Search:
             site.number: reading.order(site, sources[site.number]) if site.number in clean else None for site in sites
         }
 
-    def _run_with(self, digits: Mapping[Source, Tensor | int], homes: Collection[nn.Module], last: int) -> "_Run":
-        """Run up to the last call's home, with vectors in place of sources, by positions' digits."""
-        run, recorder = _Run(), _Shown()
+    def _added_elsewhere(self, sites: Sequence[WindowSite]) -> WindowSite | None:
+        """Return a call whose slots' outputs are added at other positions of its layer; None if there is none.
+
+        The layers' own inputs are replaced, so that no call shows another's outputs.
+        """
+        entries = {site.number: site.entry for site in sites if site.entry is not None}
+        homes, last = {one.module: None for one in entries.values()}, max(entries)
+
+        def both(digits: Mapping[WindowSource, Tensor | int], factors: Mapping[int, float]) -> SlotRun:
+            silent = self._run_with(digits, homes, last, dict.fromkeys(entries, 0.0))
+            return self._run_with(digits, homes, last, factors).beside(silent)
+
+        def known(factors: Mapping[int, float]) -> list[SlotRun]:
+            return [both(dict.fromkeys(entries.values(), digit), factors) for digit in range(BASE)]
+
+        whole = known({})
+        factors = {number: added_factor(whole, one.module) for number, one in entries.items()}
+        reading, power = _Reading(whole if all(one == 1 for one in factors.values()) else known(factors)), 1
+        while power == 1 or power < max(one.count for one in entries.values()):
+            run = both({one: torch.arange(one.count) // power % BASE for one in entries.values()}, factors)
+            if wrong := [site for site in sites if not reading.take(site, run, power)]:
+                return wrong[0]
+            power *= BASE
+        return next((site for site in sites if not reading.is_added_in_place(site)), None)
+
+    def _run_with(
+        self,
+        digits: Mapping[WindowSource, Tensor | int],
+        homes: Collection[nn.Module],
+        last: int,
+        factors: Mapping[int, float] | None = None,
+    ) -> SlotRun:
+        """Run up to the last call's home, with vectors in place of sources, by positions' digits.
+
+        Args:
+            factors: what calls' outputs are multiplied by, by number.
+        """
+        recorder = SlotRecorder(factors=factors or {})
+        run = SlotRun(recorder.shown)
         outputs = {source.module: source for source in digits if source.is_output}
         inputs = {source.module: source for source in digits if not source.is_output}
 
@@ -253,10 +249,10 @@ class _Search:
                 return None
             source = inputs.get(module)
             if source is None or first.shape != source.shape:
-                run.entered[module] = _shown(first[None, None].flatten(2, -2))
+                run.entered[module] = mixed(first[None, None].flatten(2, -2))
                 return None
             other = source.filled(digits[source], first)
-            run.entered[module] = _shown(other[None, None].flatten(2, -2))
+            run.entered[module] = mixed(other[None, None].flatten(2, -2))
             replaced = tuple(other if one is first else one for one in given)
             return replaced, {name: other if one is first else one for name, one in named.items()}
 
@@ -267,14 +263,14 @@ class _Search:
             if source is not None and first is output and first is not None and first.shape == source.shape:
                 return source.filled(digits[source], first)
             if module in homes and first is not None:
-                run.written[module] = _shown(first[None, None].flatten(2, -2))
+                run.written[module] = mixed(first[None, None].flatten(2, -2))
+                run.precision[module] = torch.finfo(first.dtype).eps
             if module in homes and recorder.count > last:
                 raise RunEnded
             return None
 
         with hooked({*inputs, *outputs, *homes}, end, enter, named=True):
             self._run(recorder)
-        run.shown = recorder.shown
         return run
 
     def _run(self, recorder: Recorder) -> None:
@@ -286,23 +282,6 @@ class _Search:
 
 
 @dataclass(eq=False)
-class _Run:
-    """The numbers of one run's slots, by call, and of the inputs and outputs of modules around windows."""
-
-    shown: list[list[Tensor]] = field(default_factory=list[list[Tensor]])
-    entered: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
-    written: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
-
-    def of(self, site: _Site) -> list[Tensor]:
-        """Return the numbers of a call's queries, keys and values, and of its home's input and output."""
-        if site.number >= len(self.shown):
-            raise UnsupportedModel("it makes fewer attention calls for other numbers")
-        both = [one[site.home] for one in (self.entered, self.written) if site.home is not None and site.home in one]
-        whole = len(both) == 2 and both[0].shape == both[1].shape
-        return [*self.shown[site.number], *(both if whole else ())]
-
-
-@dataclass(eq=False)
 class _Reading:
     """Reads digits from runs.
 
@@ -310,14 +289,15 @@ class _Reading:
         whole: the runs with one vector everywhere.
     """
 
-    whole: Sequence[_Run]
+    whole: Sequence[SlotRun]
     _numbers: dict[int, list[Tensor]] = field(default_factory=dict[int, list[Tensor]])
 
-    def take(self, site: _Site, run: _Run, power: int) -> bool:
+    def take(self, site: WindowSite, run: SlotRun, power: int) -> bool:
         """Add a run's digits; return whether each slot shows one."""
-        every, found = zip(*(one.of(site) for one in self.whole), strict=True), list[Tensor]()
-        for known, shown in zip(every, run.of(site), strict=True):
-            digits = _digits(known, shown)
+        number, home, found = site.number, site.home, list[Tensor]()
+        every = zip(*(one.of(number, home) for one in self.whole), strict=True)
+        for known, shown in zip(every, run.of(number, home), strict=True):
+            digits = digits_shown(known, shown, 0.0 if len(found) < _ADDED else run.rounding(home))
             if digits is None:
                 return False
             found.append(digits * power)
@@ -328,7 +308,19 @@ class _Reading:
         ]
         return True
 
-    def order(self, site: _Site, source: Source) -> WindowOrder | None:
+    def is_added_in_place(self, site: WindowSite) -> bool:
+        """Return whether each slot's output is added at the position of its layer's input that the slot shows."""
+        query, _, _, *home = self._numbers[site.number]
+        if not home:
+            return True
+        *_, added = home
+        moved, positions = added >= 0, torch.arange(len(added), device=added.device)
+        # Slots that add nothing at all are written nowhere else; what they add to small vectors may be too little.
+        nothing = not bool(moved.any()) and (site.entry is None or site.entry.own is None)
+        whole = bool(moved[query[query >= 0]].all()) or nothing
+        return whole and torch.equal(added[moved], positions[moved])
+
+    def order(self, site: WindowSite, source: WindowSource) -> WindowOrder | None:
         """Return a call's order, if its queries, keys and values agree, and are written back to their positions."""
         query, key, value, *home = self._numbers[site.number]
         alike = query.shape == key.shape and torch.equal(query, key) and torch.equal(query, value)
@@ -336,32 +328,6 @@ class _Reading:
             return None
         order = torch.where(query < 0, source.count, query).sort(stable=True).indices
         return WindowOrder(order.argsort().reshape(site.rows, -1), query[order], source.count, source.module)
-
-
-def _digits(vectors: Sequence[Float[Tensor, "slot number"]], shown: Float[Tensor, "slot number"]) -> Tensor | None:
-    """Return the vector that each slot shows, −1 for those that none moves; None if a slot shows none."""
-    if any(one.shape != shown.shape for one in vectors):
-        return None
-    known = torch.stack([*vectors])
-    size = known.abs().max().clamp_min(1e-30)
-    between = torch.stack([(one - other).norm(dim=-1) for one, other in combinations(known, 2)]).amin(dim=0)
-    still = (known - known[0]).norm(dim=-1).amax(dim=0) <= _STILL * size
-    off, digits = (known - shown).norm(dim=-1).min(dim=0)
-    clean = off <= torch.where(still, _STILL * size, _CLOSE * between)
-    return torch.where(still, -1, digits) if bool(clean.all()) else None
-
-
-def _is_cut(source: Source, others: Mapping[int, Source]) -> bool:
-    """Return whether a source can't be replaced in the same run as an earlier one, whose calls would show it."""
-    return any(
-        other.begins < source.begins <= number
-        or (
-            other.begins == source.begins
-            and other != source
-            and (other.is_output or source.module in {*other.module.modules()})
-        )
-        for number, other in others.items()
-    )
 
 
 def _first(values: Iterable[object]) -> Tensor | None:

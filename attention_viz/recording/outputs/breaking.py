@@ -7,12 +7,13 @@ import contextlib
 import inspect
 import re
 import traceback
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from torch import Tensor, nn
+from torch import OutOfMemoryError, Tensor, nn
 
-from attention_viz.errors import AttentionVizError, LoadCancelled, UnsupportedModel, first_line
+from attention_viz.errors import AttentionVizError, LoadCancelled, ShapeError, UnsupportedModel, first_line
+from attention_viz.inputs.media.arrays import described
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -47,8 +48,12 @@ def family_of(model: "PreTrainedModel") -> str:
 
 
 @contextlib.contextmanager
-def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
-    """Turn a foreign model's errors into refusals that name it and say if it runs by itself."""
+def naming(runner: "Runner", inputs: Mapping[str, Tensor], *, shapes: bool = False) -> Generator[None]:
+    """Turn a foreign model's errors into refusals that name it and say if it runs by itself.
+
+    Args:
+        shapes: whether a refusal has the inputs' shapes, for a model that ran on others.
+    """
     family = family_of(runner.model)
     try:
         yield
@@ -59,26 +64,37 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
     except LoadCancelled:
         raise
     except Exception as error:
-        if isinstance(error, MemoryError) or "can't allocate memory" in str(error):  # torch's way of saying it
+        if isinstance(error, MemoryError | OutOfMemoryError) or "can't allocate memory" in str(error):  # torch's way
             # What failed so dearly isn't tried again.
             raise TooLargeError(f"{family} takes more memory than there is; try a shorter input") from error
         if runs_alone(runner, inputs):
             raise UnsupportedModel(f"{family} runs, but not with our attention: {failing(error)}") from error
         what = "text alone" if {*inputs} <= _TEXT else " and ".join(inputs)
+        what = described(inputs) if shapes else what
         needed = _needed(runner, inputs, error)
-        raise UnsupportedModel(f"{family} doesn't run on {what}: {needed or failing(error)}") from error
+        fix = (
+            "; pass inputs of the example's type, in a size that the model reads" if shapes and SEEN & {*inputs} else ""
+        )
+        fix = "; pass a shorter text" if shapes and not fix else fix
+        raise UnsupportedModel(f"{family} doesn't run on {what}: {needed or failing(error)}{fix}") from error
 
 
 def failing(error: BaseException) -> str:
     """Name the module whose own code failed; one of our own errors says it itself."""
-    if isinstance(error, AttentionVizError):
+    if isinstance(error, AttentionVizError) and not isinstance(error, ShapeError):
         return first_line(error)
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    modules = [one for frame in frames if isinstance(one := frame.f_locals.get("self"), nn.Module)]
+    modules = _modules(error)
     if not modules:
-        return "its own code fails"
+        return first_line(error) if isinstance(error, ShapeError) else "its own code fails"
     path = next((name for name, module in modules[0].named_modules() if module is modules[-1]), "")
-    return f"{path or 'its forward'} ({type(modules[-1]).__name__}) fails; its own error is this error's cause"
+    why = f": {first_line(error)}" if isinstance(error, ShapeError) else "; its own error is this error's cause"
+    return f"{path or 'its forward'} ({type(modules[-1]).__name__}) fails{why}"
+
+
+def _modules(error: BaseException) -> list[nn.Module]:
+    """Return the modules that an error passed, outermost first."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return [one for frame in frames if isinstance(one := frame.f_locals.get("self"), nn.Module)]
 
 
 def _needed(runner: "Runner", inputs: Mapping[str, Tensor], error: BaseException) -> str:
@@ -130,19 +146,41 @@ def reporting(report: Callable[[float], object]) -> Callable[[float], None]:
 
 
 @contextlib.contextmanager
-def naming_foreign(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
-    """Turn a foreign model's errors on an image or sound into refusals; ours, and those on text, stay as they are."""
+def naming_foreign(runner: "Runner", inputs: Mapping[str, Tensor], *, edited: bool) -> Generator[None]:
+    """Turn a foreign model's errors on an input into refusals.
+
+    Our own errors stay as they are, except shapes that don't fit inside the model.
+
+    Args:
+        edited: whether edits may have broken the run.
+    """
     try:
         yield
     except _ReportError as stopped:
         raise stopped.error from None
-    except AttentionVizError:
-        raise
+    except Exception as error:
+        ours = isinstance(error, AttentionVizError) and not isinstance(error, ShapeError)
+        inside = _modules(error) or (SEEN & {*inputs} and not isinstance(error, ShapeError))
+        if ours or not inside or (edited and runs_alone(runner, inputs)):
+            raise
+        with naming(runner, inputs, shapes=True):
+            raise
+
+
+@contextlib.contextmanager
+def restored(modules: Iterable[nn.Module]) -> Generator[None]:
+    """Undo a failed run's changes to modules: Swin makes its windows smaller for good, even if it then fails."""
+    before = [(module, _settings(module)) for module in modules]
+    try:
+        yield
     except Exception:
-        if not SEEN & {*inputs}:
-            raise
-        with naming(runner, inputs):
-            raise
+        for module, settings in before:
+            vars(module).update(settings)
+        raise
+
+
+def _settings(module: nn.Module) -> dict[str, object]:
+    return {name: one for name, one in vars(module).items() if type(one) in (int, float, tuple)}
 
 
 def runs_alone(runner: "Runner", inputs: Mapping[str, Tensor]) -> bool:

@@ -1,6 +1,7 @@
 """Tells rounding from faults by a more exact run: float64 for float32, float32 for half precision."""
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Generator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,9 +13,10 @@ from attention_viz.operation.kernel import BOUNDS
 from attention_viz.recording.call_chunks import CallPart
 from attention_viz.recording.copied import copied
 from attention_viz.recording.differences import Difference, Real, cut, kept_rows
+from attention_viz.recording.outputs.breaking import TooLargeError, family_of
 from attention_viz.recording.references.eager_weights import WeightsRun, run_for_weights
 from attention_viz.recording.references.own_output import OwnOutput, builtin, quoted
-from attention_viz.recording.runner import Pass
+from attention_viz.recording.runner import Pass, Runner
 from attention_viz.recording.twin import Twin
 from attention_viz.sources.huggingface import ALL_MASK_ATTENTION_FUNCTIONS
 from attention_viz.trace.provenance import Fidelity
@@ -124,13 +126,64 @@ def copies_differ(twin: Twin, inputs: Mapping[str, Tensor], own: Tensor | None) 
 
 def why_nan(model: nn.Module) -> str:
     """Tell weights with NaN from overflow, as a refusal's words."""
-    weights = [one for one in (*model.parameters(), *model.buffers()) if one.is_floating_point()]
-    if not all(bool(one.isfinite().all()) for one in weights):
-        return "gives NaN for every input; load weights that are all finite"
-    kinds = {one.dtype for one in weights}
+    if why := _why_not_finite(model):
+        return why
+    kinds = {one.dtype for one in model.parameters() if one.is_floating_point()}
     small = " and ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds)) or "its precision"
     wider = "float32 or bfloat16" if torch.float16 in kinds else "float32" if kinds - _WIDE else "float64"
     return f"gives NaN though its weights are all finite, because it overflows in {small}; convert the model to {wider}"
+
+
+def _why_not_finite(model: nn.Module) -> str:
+    """Name the first weights with NaN or infinity, as a refusal's words; "" if there are none."""
+    weights = {name: one for name, one in model.named_parameters() if one.is_floating_point()}
+    wrong = {name: ~one.isfinite() for name, one in weights.items()}
+    # Buffers may hold −inf, as masks do.
+    wrong |= {name: one.isnan() for name, one in model.named_buffers() if one.is_floating_point()}
+    found = [(name, int(cells.sum()), cells.numel()) for name, cells in wrong.items() if bool(cells.any())]
+    if not found:
+        return ""
+    name, count, size = found[0]
+    more = f", and {len(found) - 1:,} more tensors" if found[1:] else ""
+    return (
+        f"gives NaN, since its weights aren't finite ({count:,} of {size:,} numbers in {name}{more}); load weights "
+        "that are all finite"
+    )
+
+
+def refuse_nan(runner: Runner, recorded: Pass, real: Real | None = None, *, only_last: bool = False) -> None:
+    """Refuse a run with NaN in a real row of its output, or in a call's terms, which kernels may hide in zeros.
+
+    Args:
+        only_last: whether to read each tensor's last row alone.
+    """
+    output, real = recorded.output, real or Real()
+    rows = output[-1:] if only_last or not isinstance(output, Tensor) else output
+    if real.output is not None and len(real.output) == len(rows):
+        rows = rows[torch.tensor(real.output, device=rows.device)]
+    terms = [
+        term[..., -1:, :] if only_last else term
+        for call in (recorded.calls if real.everywhere else ())
+        for term in (call.attention.query, call.attention.key, call.attention.value)
+    ]
+    if any(bool(one.isnan().any()) for one in (rows, *terms)):
+        raise UnsupportedModel(f"{family_of(runner.model)} {why_nan(runner.model)}")
+
+
+@contextlib.contextmanager
+def naming_nan(runner: Runner, inputs: Mapping[str, Tensor]) -> Generator[None]:
+    """Say in a refusal that the model itself outputs NaN, which no other reason explains."""
+    try:
+        yield
+    except TooLargeError:
+        raise
+    except UnsupportedModel as error:
+        own = runner.run_own(inputs)
+        if own is None or not bool(own.isnan().any()):
+            raise
+        if why := _why_not_finite(runner.model):
+            raise UnsupportedModel(f"{family_of(runner.model)} {why}") from error
+        raise UnsupportedModel(f"{error}; by itself, it {why_nan(runner.model)}") from error
 
 
 class ApartError(UnsupportedModel):

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -27,17 +27,16 @@ def sparse_kinds(run: Callable[[], object], lengths: Sequence[int]) -> dict[type
     return found
 
 
-def site_of(
-    module: nn.Module, inputs: tuple[Any, ...], named: Mapping[str, Any], parameters: frozenset[int]
-) -> SparseSite:
+def site_of(turn: Turn) -> SparseSite:
     """Return a module's site; with all softmaxes held, only its values can change its output."""
+    module = turn.module
     paths = {one: path for path, one in module.named_modules() if path and _has_parameters(one)}
-    calls, total = _calls(module, inputs, named, parameters, paths)
+    calls, total = _calls(turn, paths)
     behind = [one for one, softmaxes in calls if softmaxes == total]
     output = paths[behind[-1]] if behind else ""
     leaves = [one for one in dict.fromkeys(one for one, _ in calls) if paths[one] != output]
     every = SparseSite(type(module), tuple(paths[one] for one in leaves), output)
-    turn = Turn(module, inputs, named, every, parameters)
+    turn = replace(turn, site=every)
     first = turn.run()
     if first.rounds:
         raise UnsupportedModel(
@@ -67,13 +66,7 @@ def _has_parameters(module: nn.Module) -> bool:
     return next(module.parameters(recurse=False), None) is not None
 
 
-def _calls(
-    module: nn.Module,
-    inputs: tuple[Any, ...],
-    named: Mapping[str, Any],
-    parameters: frozenset[int],
-    paths: Mapping[nn.Module, str],
-) -> tuple[list[tuple[nn.Module, int]], int]:
+def _calls(turn: Turn, paths: Mapping[nn.Module, str]) -> tuple[list[tuple[nn.Module, int]], int]:
     """Return the modules called inside with the number of softmaxes before each, and the number of all."""
     found, thread = list[tuple[nn.Module, int]](), threading.get_ident()
 
@@ -81,7 +74,7 @@ def _calls(
         if threading.get_ident() == thread and isinstance(output, Tensor) and output.is_floating_point():
             found.append((leaf, mode.softmaxes))
 
-    mode = TurnMode(parameters, TurnRun(), lambda _product: None, lambda _place, logits, compute: compute(logits))
+    mode = TurnMode(turn.parameters, TurnRun(), lambda _product: None, lambda _place, logits, compute: compute(logits))
     with hooked(paths, hear), mode:
-        module.forward(*inputs, **named)
+        turn.module.forward(*turn.inputs, **turn.named)
     return found, mode.softmaxes

@@ -4,6 +4,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor, nn
@@ -12,6 +13,7 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.recording.hooks import hooked
 from attention_viz.recording.interception.following import memory_of
 from attention_viz.recording.recorder import Call, recording
+from attention_viz.recording.sparse.draws import RandomStates
 from attention_viz.recording.sparse.reading import read
 from attention_viz.recording.sparse.turn import SparseSite, Turn, rerunning
 
@@ -32,7 +34,7 @@ def in_sparse_turn() -> bool:
 @contextlib.contextmanager
 def sparse_turns(model: nn.Module, sites: Sequence[SparseSite], take: Take) -> Generator[None]:
     """Take each turn of a model's modules with sparse attention in this thread."""
-    thread, counts = threading.get_ident(), dict[str, int]()
+    thread, counts, begun = threading.get_ident(), dict[str, int](), list[RandomStates]()
     parameters = frozenset(memory_of(one) for one in model.parameters())
     of_module = {module: (site, number) for site in sites for number, module in enumerate(site.of(model))}
 
@@ -47,13 +49,16 @@ def sparse_turns(model: nn.Module, sites: Sequence[SparseSite], take: Take) -> G
     def enter(_module: nn.Module, _inputs: object) -> None:
         if threading.get_ident() == thread:
             _inside.set(True)
+            begun[:] = [RandomStates.now()]
 
     def end(module: nn.Module, inputs: tuple[Any, ...], named: Mapping[str, Any], _output: object) -> object:
         if threading.get_ident() != thread or rerunning.get():
             return None
         try:
             site, number = of_module[module]
-            return take(Turn(module, inputs, named, site, parameters, number), counts.get(site.reads, 0))
+            draws = begun[0] if begun[0].used else None
+            turn = Turn(module, inputs, named, site, parameters, number, draws)
+            return take(turn, counts.get(site.reads, 0))
         finally:
             _inside.set(False)
 
@@ -70,6 +75,22 @@ def recorded_turn(turn: Turn, count: int) -> object:
     recorder = recording.get()
     if recorder is None:
         return None
+    _check_draws(turn)
     reading = read(turn, count)
     ours = recorder.compute(Call(turn.module, reading.attention).in_a_batch())
     return turn.run(context=reading.context_of(ours[0])).output
+
+
+def _check_draws(turn: Turn) -> None:
+    """Refuse a turn that draws other random numbers each time: its generator ends in another state."""
+    if turn.draws is None:
+        return
+    after = RandomStates.now()
+    _ = replace(turn, draws=None).run()
+    if after.used:
+        seeds = [name for name, one in vars(turn.module).items() if name.endswith("seed") and one is None]
+        fix = f"set its {seeds[0]}, such as by loading it with {seeds[0]}=0, or " if seeds else ""
+        raise UnsupportedModel(
+            f"{turn.name} draws other random numbers each time that it reads a text this long, and with them other "
+            f"keys; {fix}use a shorter text"
+        )

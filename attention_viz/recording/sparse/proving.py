@@ -55,7 +55,7 @@ class SparseKinds:
 
         def take(turn: Turn, _count: int) -> None:
             if turn.site.kind not in found:
-                found[turn.site.kind] = site_of(turn.module, turn.inputs, turn.named, turn.parameters)
+                found[turn.site.kind] = site_of(turn)
 
         with sparse_turns(twin.model, [SparseSite(kind, (), "") for kind in self.keys], take):
             _ = twin.run(inputs, "eager")

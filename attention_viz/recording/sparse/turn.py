@@ -22,6 +22,7 @@ from attention_viz.recording.interception.following import (
     mark_written,
 )
 from attention_viz.recording.layout.axes import Axes
+from attention_viz.recording.sparse.draws import RandomStates
 
 _LOGSUMEXP = {torch.logsumexp, Tensor.logsumexp, torch.special.logsumexp}
 _EXP = {torch.exp, Tensor.exp}
@@ -143,7 +144,12 @@ class TurnMode(Following):
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """One turn of a module: its inputs, and the parameters' addresses; see `parameters_of`."""
+    """One turn of a module.
+
+    Attributes:
+        parameters: their addresses; see `parameters_of`.
+        draws: the random states that it began with; None if it drew nothing.
+    """
 
     module: nn.Module
     inputs: tuple[Any, ...]
@@ -151,6 +157,7 @@ class Turn:
     site: SparseSite
     parameters: frozenset[int]
     number: int = 0
+    draws: RandomStates | None = None
 
     @property
     def name(self) -> str:
@@ -219,7 +226,8 @@ class Turn:
 
         token = rerunning.set(True)
         try:
-            with self._listening(found, values, context, noisy or {}):
+            again = contextlib.nullcontext() if self.draws is None else self.draws.again()
+            with again, self._listening(found, values, context, noisy or {}):
                 with TurnMode(self.parameters, found, multiply, weigh, like):
                     found.output = self.module.forward(*self.inputs, **self.named)
         finally:

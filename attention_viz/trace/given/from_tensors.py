@@ -75,6 +75,8 @@ def calls_of_qkv(
             sinks=_of_layer(sinks, place),
             **numbers,
         )
+        if wrong := [one for one in ("query", "key", "value") if not bool(getattr(made, one).isfinite().all())]:
+            raise TraceError(f"layer {place} has NaN or infinity in its {wrong[0]}; pass finite numbers")
         # Copies, so that nobody overwrites them.
         calls.append(map_terms(made, lambda _, one: one.detach().clone() if isinstance(one, Tensor) else one))
     return calls

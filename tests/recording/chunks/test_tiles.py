@@ -429,6 +429,12 @@ def test_a_q_former_over_frames_has_each_frames_weights() -> None:
     inputs = example_of(model)
     trace = av.wrap(copy.deepcopy(model), inputs=inputs).trace(inputs)
     assert trace.fidelity.ok
+    assert trace.streams == ("picture", "decoder", "pooling", "slots")
+    names, each = trace.key_tokens("slots").names, model.config.num_query_tokens + 3
+    assert trace.query_tokens("slots").names == names
+    assert (names[0], names[each - 4], len(names)) == ("tile 1 of 4, latent 0", "tile 1 of 4, latent 31", 4 * each)
+    assert [one.replace("␣", " ") for one in names[-3:]] == [f"tile 4 of 4, {word}" for word in (11, 22, 33)]
+    assert trace.query_tokens("pooling").names[each - 3] == "tile 2 of 4, latent 0"
     model.set_attn_implementation("eager")
     theirs = list[Tensor]()
     for path, module in model.named_modules():

@@ -16,6 +16,7 @@ from attention_viz.recording.layout.axes import SEEN, TEXT, Axes, Axis
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.tokens import Tokens
 from scripts.seen.building import tiny_seen
+from scripts.seen.reading import example_of
 from scripts.tiny import Family, scaled
 from tests.recording.layout.test_slot_families import IDS, handed_out, perceiver
 from tests.recording.layout.test_slots import NEAR, PIXELS, sharp
@@ -188,17 +189,18 @@ def test_an_images_slots_counted_one_off_are_refused(monkeypatch: pytest.MonkeyP
         av.wrap(model, inputs=inputs).trace(inputs)
 
 
-def parts() -> Iterator[tuple[tuple[str, int, int], tuple[str, Axes]]]:
+def parts() -> Iterator[tuple[tuple[str, int, int, bool], tuple[str, Axes]]]:
     own = Axes(Axis(before=4), Axis(rest=SEEN))
     for path in ("first.layers.*.attn", "first.last.attn", "second.layers.*.attn"):
-        yield (path, 4, 9), ("pooling", own)
+        yield (path, 4, 9, False), ("pooling", own)
 
 
 def test_sets_in_other_parts_of_a_model_have_streams_of_their_own() -> None:
     names, axes = layout.numbered("Model", dict(parts()))
     assert list(names.values()) == ["pooling", "pooling", "pooling 2"]
     assert set(axes) == {"pooling", "pooling 2"}
-    many = {(f"part{number}.attn", 4, 9): ("pooling", Axes(Axis(before=4), Axis(rest=SEEN))) for number in range(10)}
+    pooling = ("pooling", Axes(Axis(before=4), Axis(rest=SEEN)))
+    many = {(f"part{number}.attn", 4, 9, False): pooling for number in range(10)}
     with pytest.raises(UnsupportedModel, match="more sets of positions than can be named"):
         layout.numbered("Model", many)
 
@@ -217,6 +219,23 @@ def test_a_text_and_an_image_that_read_each_other_are_named_by_what_they_read() 
         for stream, layer in (("cross", text), ("cross 2", image)):
             theirs = handed_out(layer.crossattention.self, lambda: model(**inputs))
             torch.testing.assert_close(trace.attention(number, stream).weights, theirs, **NEAR)
+
+
+def test_a_q_formers_own_text_is_beside_its_latents() -> None:
+    """InstructBLIP's Q-Former reads a text of another length than the language model's."""
+    model = scaled(tiny("instructblip", "InstructBlipForConditionalGeneration"), 4)
+    inputs = example_of(model)
+    words = tuple(map(str, inputs["qformer_input_ids"][0].tolist()))
+    assert len(words) != inputs["input_ids"].shape[1]
+    trace = av.wrap(model, inputs=inputs).trace(inputs)
+    assert trace.streams == ("picture", "decoder", "pooling", "slots")
+    latents = tuple(f"latent {number}" for number in range(model.config.num_query_tokens))
+    assert trace.query_tokens("slots").labels == trace.key_tokens("slots").labels == (*latents, *words)
+    assert trace.query_tokens("pooling").labels == latents
+    assert trace.key_tokens("pooling").labels[:3] == ("[CLS]", "0,0", "0,1")
+    for number, layer in enumerate(model.qformer.encoder.layer):
+        theirs = handed_out(layer.attention.attention, lambda: model(**inputs))
+        torch.testing.assert_close(trace.attention(number, "slots").weights, theirs, **NEAR)
 
 
 def test_a_model_that_takes_no_batch_opens() -> None:

@@ -246,26 +246,47 @@ def test_a_text_after_virtual_tokens_is_where_its_keys_move(kind: str) -> None:
         assert after.key_tokens().labels[moved] == "50"
 
 
-def test_a_module_that_attends_both_ways_has_a_stream_for_each() -> None:
-    """LXMERT's layers use one module from words to patches and from patches to words."""
+@pytest.mark.parametrize("regions", [5, 9])
+def test_a_module_that_attends_both_ways_has_a_stream_for_each(regions: int) -> None:
+    """LXMERT's layers use one module from words to regions and back, also with as many regions as words."""
     torch.manual_seed(0)
     sizes = {"hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 4, "vocab_size": 60}
     layers = {"l_layers": 1, "x_layers": 2, "r_layers": 1, "visual_feat_dim": 12}
-    model = LxmertModel(LxmertConfig(**sizes, **layers, attn_implementation="eager")).eval()
+    model: Any = sharp(LxmertModel(LxmertConfig(**sizes, **layers, attn_implementation="eager")))
     inputs = {
         "input_ids": IDS,
         "attention_mask": torch.ones_like(IDS),
-        "visual_feats": torch.randn(1, 5, 12),
-        "visual_pos": torch.rand(1, 5, 4),
+        "visual_feats": torch.randn(1, regions, 12),
+        "visual_pos": torch.rand(1, regions, 4),
     }
     trace = av.wrap(model, inputs=inputs).trace(inputs)
-    assert trace.fidelity.ok
+    assert trace.streams == ("picture", "encoder", "cross", "cross 2")
+    words, seen = tuple(map(str, IDS[0].tolist())), tuple(map(str, range(regions)))
+    for stream, queries, keys in (
+        ("picture", seen, seen), ("encoder", words, words), ("cross", words, seen), ("cross 2", seen, words),
+    ):  # fmt: skip
+        assert (trace.query_tokens(stream).labels, trace.key_tokens(stream).labels) == (queries, keys)
+    # The modules of each stream, each called as often; of those called twice, words ask first.
+    encoder = model.encoder
+    own = {
+        "picture": [encoder.r_layers[0].attention.self, *(one.visn_self_att.self for one in encoder.x_layers)],
+        "encoder": [encoder.layer[0].attention.self, *(one.lang_self_att.self for one in encoder.x_layers)],
+        "cross": [one.visual_attention.att for one in encoder.x_layers],
+        "cross 2": [one.visual_attention.att for one in encoder.x_layers],
+    }
+    for stream, modules in own.items():
+        assert trace.layer_count(stream) == len(modules)
+        for number, module in zip(trace.layer_numbers(stream), modules, strict=True):
+            several = softmaxes(module, lambda: model(**inputs))
+            theirs = several[1 if stream == "cross 2" else 0]
+            torch.testing.assert_close(trace.attention(number, stream).weights, theirs, **NEAR)
+
+
+def softmaxes(module: Any, run: Callable[[], object]) -> list[Tensor]:
+    """The weights that go into a module's dropout in each of its calls, (head, query, key)."""
+    found = list[Tensor]()
+    handle = module.dropout.register_forward_pre_hook(lambda _module, given: found.append(given[0][0]))
     with torch.no_grad():
-        given = model(**inputs, output_attentions=True)
-    theirs = given.cross_encoder_attentions
-    ours = [layer.attention.weights for stream in trace.streams for layer in trace.layers[stream]]
-    for one in theirs:
-        assert any(one[0].shape == own.shape and torch.allclose(one[0], own, atol=1e-5) for own in ours)
-    assert {layer.attention.shape[1:] for stream in trace.streams for layer in trace.layers[stream]} == {
-        (9, 9), (5, 5), (9, 5), (5, 9)
-    }  # fmt: skip
+        run()
+    handle.remove()
+    return found

@@ -207,16 +207,44 @@ def test_a_window_shifted_by_one_is_noticed(
     assert not torch.allclose(wrapped.trace(inputs).attention(0, "picture").weights, expected, atol=1e-2)
 
 
-def test_outputs_at_other_positions_are_refused(swin: Any) -> None:
+def shift_back_elsewhere(states: Tensor, reverse: bool = False) -> Tensor:
+    return torch.roll(states, (2, 1) if reverse else (-1, -1), (1, 2))
+
+
+@pytest.mark.parametrize("share", [1, 1e-2, 1e-4, 1e-6])
+def test_outputs_at_other_positions_are_refused_however_small(swin: Any, share: float) -> None:
     model = copy.deepcopy(swin)
     layer = model.encoder.layers[0].blocks[1]
-
-    def shift(states: Tensor, reverse: bool = False) -> Tensor:
-        return torch.roll(states, (2, 1) if reverse else (-1, -1), (1, 2))
-
-    layer.cyclic_shift = shift
+    for one in layer.attention.o_proj.parameters():
+        one.data *= share
+    assert av.wrap(model, inputs=picture(SIZES[0])).trace(picture(SIZES[0])).fidelity.ok
+    layer.cyclic_shift = shift_back_elsewhere
     with pytest.raises(UnsupportedModel, match="each written back to its own"):
         av.wrap(model, inputs=picture(SIZES[0]))
+
+
+@pytest.mark.parametrize("share", [1, 1e-2, 1e-4])
+def test_small_outputs_behind_a_norm_are_read_too(share: float) -> None:
+    model = random_model(Swinv2Model(cast("Any", Swinv2Config)(**SHAPE | {"window_size": 4})))
+    layer = model.encoder.layers[0].blocks[1]
+    for one in layer.layernorm_before.parameters():
+        one.data *= share
+    assert av.wrap(model, inputs=picture(SIZES[0])).trace(picture(SIZES[0])).fidelity.ok
+    layer.layernorm_before = nn.Sequential(Rolled(), layer.layernorm_before)
+    with pytest.raises(UnsupportedModel, match="each written back to its own"):
+        av.wrap(model, inputs=picture(SIZES[0]))
+
+
+class Rolled(nn.Module):
+    def forward(self, states: Tensor) -> Tensor:
+        return states.roll(1, dims=1)
+
+
+def test_a_layer_that_adds_nothing_is_shown(swin: Any) -> None:
+    model = copy.deepcopy(swin)
+    for one in model.encoder.layers[0].blocks[1].attention.o_proj.parameters():
+        one.data.zero_()
+    assert av.wrap(model, inputs=picture(SIZES[0])).trace(picture(SIZES[0])).fidelity.ok
 
 
 def test_patches_and_padding_have_names(wrapped: AttentionModel) -> None:
@@ -338,10 +366,10 @@ def test_windows_that_go_by_the_image_are_found_for_each(monkeypatch: pytest.Mon
         assert shifts in ([2, 1, 2], [1, 2, 1])
     # Without the rule, the second image is laid out as the first.
     monkeypatch.setattr("attention_viz.recording.layout.windows.foreign_code", _no_code)
-    wrapped = av.wrap(by_states, inputs=images[0])
-    (_, (_, _, weights), *_) = weights_in_windows(by_states, images[1])
+    wrapped = av.wrap(by_pixels, inputs=images[0])
     _, second = (matrices(wrapped.trace(one))[1] for one in images[:2])
-    assert not torch.allclose(second, placed(weights, (8, 8), 3, 1 + int(entered[1] > entered[0])), atol=1e-2)
+    (_, (_, _, weights), *_) = weights_in_windows(by_pixels, images[1])
+    assert not torch.allclose(second, placed(weights, (8, 8), 3, 1), atol=1e-2)
 
 
 def test_time_and_space_are_rows_of_a_video() -> None:

@@ -3,6 +3,7 @@
 import {signedPlace} from "../data/mixing.js";
 import {channels, LEAST_NUMBER, onRamp, pixel, weightText} from "../data/scale.js";
 import {element, fitCanvas} from "../parts/element.js";
+import {nameNode} from "../parts/labels.js";
 import {cellImage, cellUnder, frameCells, hatchCells, ruleCells, writeNumbers} from "../parts/plot.js";
 
 /** @import {Ground, Matrices, Shown} from "./board.js"
@@ -85,7 +86,7 @@ function writeLabels(place, tokens, kind, pitch, put) {
     const label = element(
       "button",
       {type: "button", tabindex: -1, [`data-${kind}`]: at, title: `Block or open the ${kind}`},
-      element("bdi", {}, token),
+      nameNode(token),
     );
     put(label, at);
     return [label];

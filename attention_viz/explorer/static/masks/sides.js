@@ -4,6 +4,7 @@ import {layerPlace} from "../heads/numbers.js";
 import {lengths, percent, roundEnd} from "./board.js";
 import {inkOn, onRamp, rgb, weightText} from "../data/scale.js";
 import {element} from "../parts/element.js";
+import {nameNode} from "../parts/labels.js";
 
 /** @import {Colour} from "../data/scale.js"
  * @import {HeadCell, HeadGrid, HeadPlace} from "../heads/cells.js"
@@ -53,7 +54,7 @@ function bar(name, share, end, most) {
   fill.style.width = `${(end > 0 ? share / end : 0) * 100}%`;
   const track = element("span", {class: "av-track", "aria-hidden": "true"}, fill);
   const number = element("span", {class: "av-amount"}, lengths(share));
-  return element("li", most ? {class: "av-most"} : {}, element("bdi", {}, name), track, number);
+  return element("li", most ? {class: "av-most"} : {}, nameNode(name), track, number);
 }
 
 /** Colour the heads by how much of their weight moved, and mark the one that is shown.

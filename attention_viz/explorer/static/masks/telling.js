@@ -23,7 +23,7 @@ const DRAMA = 0.2;
 export function claimOf(ground, matrices, run, none, pair = null) {
   const {header} = ground;
   if (none && header.mixed) return ["No mask: every cell is as the layer computed it."];
-  if (none) return ["No mask: every word can look wherever the model allows."];
+  if (none) return ["No mask: every position can look wherever the model allows."];
   if (!countCut(matrices)) return [...nothingCut(ground, matrices, run)];
   const chosen = chosenCut(ground, matrices, pair);
   if (pair && !chosen) {
@@ -182,7 +182,7 @@ function nothingCut({header}, matrices, run) {
   if (!run) return ["Nothing is blocked in this head; running the model for the others \u2026"];
   if (matrices.own.includes(0)) return ["The model already blocks all these cells, so the mask changes nothing here."];
   if (header.mixed) return ["Nothing is blocked."];
-  return ["Nothing is blocked: every word can look at every word."];
+  return ["Nothing is blocked: every position can look at every position."];
 }
 
 /** A token in a sentence: a patch by its place, a special token without quotes. @param {Pick<BoardAxis, "tokens" | "placed"> & {special?: number[]}} axis @param {number} at @param {string} role

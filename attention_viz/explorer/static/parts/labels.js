@@ -1,5 +1,6 @@
 // The tokens beside a matrix: rows to the left, columns above.
 
+import {element} from "./element.js";
 import {LABEL_LINE, middleOf} from "./plot.js";
 
 /** @import {MatrixView} from "./matrix.js"
@@ -77,12 +78,29 @@ function coverNeighbours(context, view, plot, side, index) {
 
 /** A text cut to a width, with an ellipsis where something is missing.
  * @param {CanvasRenderingContext2D} context @param {string} text @param {number} room */
-function shortened(context, text, room) {
+export function shortened(context, text, room) {
   if (context.measureText(text).width <= room) return text;
-  const signs = [...text];
+  const end = nameEnd(text);
+  const signs = [...text.slice(0, text.length - end.length)];
+  const cut = (/** @type {number} */ count) => `${signs.slice(0, count).join("")}\u2026${end}`;
   let kept = Math.max(1, Math.floor((signs.length * room) / context.measureText(text).width));
-  while (kept > 1 && context.measureText(`${signs.slice(0, kept).join("")}\u2026`).width > room) kept -= 1;
+  while (kept > 1 && context.measureText(cut(kept)).width > room) kept -= 1;
   // The end of what is isolated is cut off with the rest of it.
-  const cut = signs.slice(0, kept);
-  return `${cut.join("")}${cut.includes("\u2068") && !cut.includes("\u2069") ? "\u2069" : ""}\u2026`;
+  const open = signs.slice(0, kept);
+  const closing = !end && open.includes("\u2068") && !open.includes("\u2069") ? "\u2069" : "";
+  return `${open.join("")}${closing}\u2026${end}`;
+}
+
+/** The number that a name such as "object query 3" ends in: it alone tells the name from the others, so it isn't cut.
+ * @param {string} text */
+function nameEnd(text) {
+  return /\s\d[\d\u2013]*\u2069?$/u.exec(text)?.[0] ?? "";
+}
+
+/** A token's name; where it is cut, it keeps the number that it ends in. @param {string} text */
+export function nameNode(text) {
+  const end = nameEnd(text);
+  if (!end) return element("bdi", {}, text);
+  const start = element("span", {class: "av-start"}, text.slice(0, text.length - end.length));
+  return element("bdi", {class: "av-ended"}, start, element("span", {}, end));
 }

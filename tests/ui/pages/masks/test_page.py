@@ -262,3 +262,13 @@ def test_a_blocked_cell_leaves_and_none_does_if_the_system_asks(board: Page, idl
     assert sheet.evaluate(LEAVING, " ") == [], "an opened cell was nothing before"
     board.emulate_media(reduced_motion="reduce")
     assert sheet.evaluate(LEAVING, " ") == []
+
+
+def test_notes_lie_over_no_badge_where_a_stream_is_chosen(stay: OpenPage) -> None:
+    page = stay("/masks?model=shapes&stream=decoder&sample=nobody&layer=99", width=1360, height=860)
+    notes, badge = page.locator(".st-key-notices-place button"), page.locator(".st-key-badge button")
+    expect(page.locator(".st-key-stream")).to_be_visible()
+    for width in (1340, 1360, 1440):
+        page.set_viewport_size({"width": width, "height": 860})
+        left, box = (notes.bounding_box() or {})["x"], badge.bounding_box()
+        assert box is not None and box["x"] + box["width"] <= left
