@@ -27,6 +27,7 @@ from attention_viz.recording.layout.spans import span_streams
 from attention_viz.recording.layout.streams import streams_of
 from attention_viz.recording.layout.tiles import settle_rows
 from attention_viz.recording.layout.windows import WindowFinder
+from attention_viz.recording.layout.word_order import WordOrder
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, TooLargeError, family_of, naming, restored
 from attention_viz.recording.outputs.generation import why_no_words
@@ -72,6 +73,7 @@ class Anatomy:
         has_spans: whether keys are the text's tokens, and spans of them.
         merged: whether a decoder's keys are its own tokens, and the encoder's.
         has_canvas: whether its rows refine a text beside the one it reads.
+        words: proves that a text's words are in order.
     """
 
     streams: tuple[str, ...]
@@ -91,6 +93,7 @@ class Anatomy:
     has_spans: bool = False
     merged: bool = False
     has_canvas: bool = False
+    words: WordOrder = field(default_factory=WordOrder)
 
     @once
     def layers(self) -> Mapping[str, KeptLayers]:
@@ -185,16 +188,24 @@ def probe(
     """
     inputs = probe_inputs(runner, limit, example, least)
     with restored(runner.tree.modules), naming_draws(runner, inputs), naming_nan(runner, inputs):
+        runner, anatomy = _probed_either_way(runner, inputs, limit)
+        with naming(runner, inputs):
+            anatomy.words.check(runner, inputs, anatomy)
+        return runner, anatomy
+
+
+def _probed_either_way(runner: Runner, inputs: dict[str, Tensor], limit: int | None) -> tuple[Runner, Anatomy]:
+    """Probe a model, by its own functions if its eager attention differs."""
+    try:
+        return _probed(runner, inputs, limit)
+    except ApartError as error:
+        kept = replace(runner, switch=replace(runner.switch, plan=InterceptionPlan(keeps_own=True)))
+        if kept.twin().is_eager:
+            raise
         try:
-            return _probed(runner, inputs, limit)
-        except ApartError as error:
-            kept = replace(runner, switch=replace(runner.switch, plan=InterceptionPlan(keeps_own=True)))
-            if kept.twin().is_eager:
-                raise
-            try:
-                return _planned(kept, inputs, planned_by(kept, inputs, limit))
-            except UnsupportedModel:
-                raise error from None
+            return _planned(kept, inputs, planned_by(kept, inputs, limit))
+        except UnsupportedModel:
+            raise error from None
 
 
 def _probed(runner: Runner, inputs: dict[str, Tensor], limit: int | None) -> tuple[Runner, Anatomy]:

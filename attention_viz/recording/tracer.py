@@ -145,10 +145,10 @@ class Tracer:
         inputs = {name: tensor.clone() for name, tensor in inputs.items()}
         check_places(edits, anatomy.layers, anatomy.mixers)
         edits = snapshots(edits, anatomy.real_rows(inputs))
-        calls = len(anatomy.streams) + len(anatomy.mixer_places)
-        rest = file_for(inputs)
+        calls, rest = len(anatomy.streams) + len(anatomy.mixer_places), file_for(inputs)
         later, kept = rest is not None and body_of(self.runner.model) is not None, None if keep is None else len(keep)
         size, seconds = cost_of(self.runner.tree, inputs, calls, kept, words_later=later)
+        anatomy.words.check(self.runner, inputs, anatomy)
         report = reporting(ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only"))
         with restored(self.runner.tree.modules):
             with (

@@ -1,7 +1,7 @@
 """Holds the calls that attend in windows, and the tensors whose positions these may show."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import torch
 from jaxtyping import Int
@@ -9,6 +9,8 @@ from torch import Tensor, nn
 
 # How many vectors there are, as a base for positions' numbers.
 BASE = 4
+# The size of vectors that are added, as a share of the numbers' own: what goes by these seldom changes.
+_NEAR = 0.1
 
 
 @dataclass(frozen=True)
@@ -17,12 +19,14 @@ class WindowSource:
 
     Attributes:
         begins: how many calls come before it.
+        own: its numbers, if vectors are added to them; None if they are replaced.
     """
 
     module: nn.Module
     shape: torch.Size
     begins: int
     is_output: bool = False
+    own: Tensor | None = field(default=None, compare=False, repr=False)
 
     @property
     def width(self) -> int:
@@ -41,10 +45,10 @@ class WindowSource:
         chance = torch.Generator().manual_seed(self.width)
         vectors = torch.randn(BASE, self.width, generator=chance).to(like)
         found = vectors[digits.to(like.device)]
-        if not self.is_output:
-            return found.reshape(self.shape)
-        rows = found.reshape(self.shape[0], -1, self.width)
-        return rows.transpose(1, 2).reshape(self.shape)
+        if self.is_output:
+            found = found.reshape(self.shape[0], -1, self.width).transpose(1, 2)
+        found = found.reshape(self.shape)
+        return found if self.own is None else self.own + _NEAR * self.own.std().clamp_min(1e-2) * found
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,11 @@ class WindowSite:
     def home(self) -> nn.Module | None:
         """The innermost module around its windows."""
         return None if self.entry is None else self.entry.module
+
+    @property
+    def replaced(self) -> "WindowSite":
+        """The call, with vectors in place of its entry's numbers."""
+        return self if self.entry is None else replace(self, entry=replace(self.entry, own=None))
 
 
 def separate(sites: Iterable[WindowSite]) -> list[list[WindowSite]]:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.recording.call_rows import WindowOrder
 from attention_viz.recording.hooks import hooked
+from attention_viz.recording.layout.foreign import content_of, foreign_code
 from attention_viz.recording.layout.window_digits import SlotRecorder, SlotRun, added_factor, digits_shown, mixed
 from attention_viz.recording.layout.window_sites import BASE, WindowSite, WindowSource, is_cut, separate
 from attention_viz.recording.recorder import Call, Recorder, RunEnded, recording
@@ -57,6 +58,8 @@ class Runs(Protocol):
 class WindowFinder:
     """Finds the orders of a model's windows, once per shape of its inputs and settings of its modules.
 
+    With foreign code, which may go by the image, it finds them once per image, with vectors added to its own numbers.
+
     Attributes:
         active: whether the model attends in windows.
     """
@@ -75,10 +78,12 @@ class WindowFinder:
         kinds = sorted((name, _kind(one)) for name, one in inputs.items() if isinstance(one, Tensor))
         # Swin stops shifting its windows for good once an image has one window.
         key = *kinds, *(one for module in runner.model.modules() for one in _settings(module))
+        foreign = [*foreign_code(runner.model.modules())]
+        key = (*key, *foreign, content_of(inputs)) if foreign else key
         if key not in self._found:
             while len(self._found) >= _KEPT:
                 self._found.pop(next(iter(self._found)), None)
-            self._found[key] = _Search(runner, inputs).orders()
+            self._found[key] = _Search(runner, inputs, near=bool(foreign)).orders()
         return self._found[key]
 
 
@@ -93,10 +98,10 @@ def _settings(module: nn.Module) -> list[tuple[str, str]]:
 
 
 class _Search:
-    """Runs a model with vectors in place of its layers' inputs, and reads its slots."""
+    """Runs a model with vectors in place of its layers' inputs, or added to them if `near`, and reads its slots."""
 
-    def __init__(self, runner: Runs, inputs: Mapping[str, Any]) -> None:
-        self._runner, self._inputs = runner, inputs
+    def __init__(self, runner: Runs, inputs: Mapping[str, Any], *, near: bool = False) -> None:
+        self._runner, self._inputs, self._near = runner, inputs, near
         self._thread = threading.get_ident()
 
     def orders(self) -> dict[int, WindowOrder]:
@@ -115,7 +120,11 @@ class _Search:
                     found[number] = order
                     del left[number]
         for several in separate(sites.values()):
-            if (wrong := self._added_elsewhere(several)) is not None:
+            wrong = self._added_elsewhere([one.replaced for one in several])
+            if wrong is not None and self._near:
+                # Code that goes by a layer's numbers may do otherwise with the vectors alone.
+                wrong = self._added_elsewhere(several)
+            if wrong is not None:
                 raise self._refusal(wrong)
         return found
 
@@ -131,7 +140,10 @@ class _Search:
         running, calls = list[tuple[nn.Module, WindowSource | None]](), list[tuple[list[Any], Any, Call]]()
         latest = list[WindowSource]()
         own = {id(one) for one in self._inputs.values()}
-        names = {module: name for name, module in self._runner.model.named_modules()}
+        names, near = {module: name for name, module in self._runner.model.named_modules()}, self._near
+
+        def source(module: nn.Module, states: Tensor, *, is_output: bool = False) -> WindowSource:
+            return WindowSource(module, states.shape, len(calls), is_output, states.clone() if near else None)
 
         def enter(module: nn.Module, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> None:
             if self._is_ours(recorder):
@@ -139,19 +151,20 @@ class _Search:
                 if first is None or id(first) in own or first.ndim < 3:
                     running.append((module, None))
                 else:
-                    running.append((module, WindowSource(module, first.shape, len(calls))))
+                    running.append((module, source(module, first)))
 
         def end(module: nn.Module, _inputs: object, _named: object, output: object) -> None:
             if self._is_ours(recorder):
                 while running and running.pop()[0] is not module:
                     pass
                 if isinstance(module, _CONVOLUTIONS) and isinstance(output, Tensor):
-                    latest[:] = [WindowSource(module, output.shape, len(calls), is_output=True)]
+                    latest[:] = [source(module, output, is_output=True)]
 
         class _Sites(SlotRecorder):
             def hear(self, call: Call) -> Tensor:
                 calls.append(([*running], [*latest], call))
-                return super().hear(call)
+                shown = super().hear(call)
+                return call.attention.output if near else shown
 
         recorder = _Sites()
         with hooked(names, end, enter, named=True):
@@ -302,8 +315,9 @@ class _Reading:
             return True
         *_, added = home
         moved, positions = added >= 0, torch.arange(len(added), device=added.device)
-        # Slots that add nothing at all are written nowhere else.
-        whole = bool(moved[query[query >= 0]].all()) or not bool(moved.any())
+        # Slots that add nothing at all are written nowhere else; what they add to small vectors may be too little.
+        nothing = not bool(moved.any()) and (site.entry is None or site.entry.own is None)
+        whole = bool(moved[query[query >= 0]].all()) or nothing
         return whole and torch.equal(added[moved], positions[moved])
 
     def order(self, site: WindowSite, source: WindowSource) -> WindowOrder | None:

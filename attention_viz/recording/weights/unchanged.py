@@ -25,7 +25,7 @@ _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 _PLAIN = frozenset({bool, int, float, str})
 _HOLDING = frozenset({list, tuple, dict, set})
 _SETTINGS = _PLAIN | _HOLDING
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks")
+HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _OURS = __name__.partition(".")[0]
 # So many numbers of a parameter are compared at most: reading more of them would cost a tenth of a short text's run.
 _SOME = 256
@@ -228,18 +228,18 @@ def _settings(modules: Iterable[nn.Module]) -> Iterator[object]:
     for module in modules:
         own = vars(module)
         yield id(module), id(own.get("forward")), id(type(module).forward)
-        for name in _own_names(tuple(own)):
+        for name in own_names(tuple(own)):
             value = own[name]
             if type(value) in _SETTINGS:
                 yield name, value if type(value) in _PLAIN else _plain_values(value)
-        for name in _HOOKS:
+        for name in HOOKS:
             if hooks := own[name]:
                 others = (hook for hook in hooks.values() if not getattr(hook, "__module__", "").startswith(_OURS))
                 yield from map(id, others)
 
 
 @functools.lru_cache(maxsize=1 << 12)
-def _own_names(names: tuple[str, ...]) -> tuple[str, ...]:
+def own_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the attributes that not every module has; modules of a class share theirs."""
     return tuple(name for name in names if name not in _OF_EVERY_MODULE)
 

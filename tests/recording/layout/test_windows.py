@@ -18,6 +18,7 @@ from transformers import (
     TimesformerConfig,
     TimesformerModel,
 )
+from transformers.models.swin.modeling_swin import SwinLayer
 
 import attention_viz as av
 from attention_viz.errors import UnsupportedModel
@@ -316,6 +317,59 @@ def test_global_layers_have_the_windows_positions() -> None:
     assert trace.streams == ("picture",)
     assert torch.allclose(windows, placed(kept[0], (8, 8), 4, 0), atol=1e-5)
     assert torch.allclose(whole[:, order][:, :, order], kept[1][0], atol=1e-5)
+
+
+class _ShiftedByPixels(SwinModel):
+    """Shifts windows of a layer by what the whole image has."""
+
+    def forward(self, pixel_values: Any = None, **named: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        cast("Any", self).encoder.layers[0].blocks[1].shift_size = 1 + int(pixel_values.mean() > 0)
+        return super().forward(pixel_values=pixel_values, **named)
+
+
+class _ShiftedByStates(SwinLayer):
+    """Shifts windows by what enters the layer."""
+
+    threshold = 0.0
+
+    def forward(self, hidden_states: Any, *given: Any, **named: Any) -> Any:
+        self.step = torch.tensor(1 + int(hidden_states[..., 0].mean() > self.threshold))
+        return super().forward(hidden_states, *given, **named)
+
+    def cyclic_shift(self, hidden_states: Tensor, reverse: bool = False) -> Tensor:
+        step = int(self.step) if reverse else -int(self.step)
+        return torch.roll(hidden_states, (step, step), (1, 2))
+
+
+def _no_code(_modules: object) -> tuple[object, ...]:
+    return ()
+
+
+def test_windows_that_go_by_the_image_are_found_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    images = [{"pixel_values": picture(SIZES[0])["pixel_values"] + sign} for sign in (1, -1, 1)]
+    by_pixels, by_states = (random_model(one(SwinConfig(**SHAPE))) for one in (_ShiftedByPixels, SwinModel))
+    changed = by_states.encoder.layers[0].blocks[1]
+    entered = [weights_in_windows(by_states, one)[1][1][..., 0].mean() for one in images]
+    changed.__class__ = _ShiftedByStates
+    monkeypatch.setattr(_ShiftedByStates, "threshold", float(entered[0] + entered[1]) / 2)
+    for model in (by_pixels, by_states):
+        wrapped, shifts = av.wrap(model, inputs=images[0]), list[int]()
+        for inputs in images:
+            trace, (_, (_, _, weights), *_) = wrapped.trace(inputs), weights_in_windows(model, inputs)
+            close = [
+                shift
+                for shift in (1, 2)
+                if torch.allclose(matrices(trace)[1], placed(weights, (8, 8), 3, shift), atol=1e-6)
+            ]
+            shifts += close
+            assert trace.fidelity.ok
+        assert shifts in ([2, 1, 2], [1, 2, 1])
+    # Without the rule, the second image is laid out as the first.
+    monkeypatch.setattr("attention_viz.recording.layout.windows.foreign_code", _no_code)
+    wrapped = av.wrap(by_pixels, inputs=images[0])
+    _, second = (matrices(wrapped.trace(one))[1] for one in images[:2])
+    (_, (_, _, weights), *_) = weights_in_windows(by_pixels, images[1])
+    assert not torch.allclose(second, placed(weights, (8, 8), 3, 1), atol=1e-2)
 
 
 def test_time_and_space_are_rows_of_a_video() -> None:

@@ -1,0 +1,107 @@
+"""Finds code in a model that isn't from torch or transformers: classes, forwards, methods and hooks.
+
+Such a model isn't refused. More is proven of it, since no family's own code moves tokens.
+"""
+
+import functools
+import hashlib
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import FunctionType, MethodType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules import module as every_module
+
+from attention_viz.recording.weights.unchanged import HOOKS, own_names
+
+# Packages whose code keeps each token at its position: wrappers of layers, and those that place or quantize them.
+_KNOWN = sys.stdlib_module_names | {
+    "accelerate",
+    "attention_viz",
+    "bitsandbytes",
+    "huggingface_hub",
+    "peft",
+    "torch",
+    "torchao",
+    "transformers",
+}
+_CODE = (FunctionType, MethodType, functools.partial)
+
+
+@dataclass(frozen=True, eq=False)
+class ForeignCode:
+    """Code of someone else's in a module, equal only to itself; `kind` is a class, a function or a hook, in words."""
+
+    module: nn.Module | None
+    kind: str
+    code: object
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by identity, since such code may compare in any way."""
+        return isinstance(other, ForeignCode) and self.module is other.module and self.code is other.code
+
+    def __hash__(self) -> int:
+        """Hash by identity."""
+        return hash((id(self.module), id(self.code)))
+
+    def named_in(self, model: nn.Module) -> str:
+        """Name it and its module."""
+        path = next((name for name, module in model.named_modules() if module is self.module), "")
+        where = "all modules" if self.module is None else f"{path or 'its outermost module'}"
+        return f"{self.kind} of {where}" + (f" ({type(self.module).__name__})" if self.module is not None else "")
+
+
+def foreign_code(modules: Iterable[nn.Module]) -> Iterator[ForeignCode]:
+    """Yield the code of modules that isn't from known packages."""
+    for name in ("_global_forward_hooks", "_global_forward_pre_hooks"):
+        hooks: Mapping[int, object] = getattr(every_module, name)
+        yield from (ForeignCode(None, "the hook", hook) for hook in hooks.values() if not _is_known(hook))
+    for module in modules:
+        own, kind = vars(module), type(module)
+        if not _is_known_class(kind, kind.forward):
+            yield ForeignCode(module, "the class", kind)
+        for name in own_names(tuple(own)):
+            value = own[name]
+            if type(value) in _CODE and not _is_known(value):
+                yield ForeignCode(module, f"the function {name}", value)
+            elif name == "_hf_hook":
+                parts = (value, *getattr(value, "hooks", ()))
+                yield from (ForeignCode(module, "the hook", one) for one in parts if not _is_known(one))
+        for name in HOOKS:
+            if hooks := own[name]:
+                yield from (ForeignCode(module, "the hook", hook) for hook in hooks.values() if not _is_known(hook))
+
+
+def content_of(inputs: Mapping[str, Any]) -> bytes:
+    """Return a digest of all tensors among the inputs."""
+    found = hashlib.blake2b(digest_size=16)
+    for name, one in sorted(inputs.items()):
+        if isinstance(one, Tensor):
+            found.update(repr((name, tuple(one.shape), one.dtype)).encode())
+            found.update(one.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return found.digest()
+
+
+def _is_known(code: Any) -> bool:
+    """Return whether a function, and all that it wraps, is from known packages."""
+    left = [code]
+    while left:
+        code = left.pop()
+        inside = code.func if isinstance(code, functools.partial) else getattr(code, "__func__", None)
+        home = getattr(code, "__globals__", {}).get("__name__") or getattr(type(code), "__module__", "")
+        if inside is None and not _is_home_known(home):
+            return False
+        left += [one for one in (inside, getattr(code, "__wrapped__", None)) if one is not None]
+    return True
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _is_known_class(kind: type, forward: Callable[..., object]) -> bool:
+    return _is_home_known(kind.__module__) and _is_known(forward)
+
+
+def _is_home_known(module: str) -> bool:
+    return module.partition(".")[0] in _KNOWN
