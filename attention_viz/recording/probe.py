@@ -263,7 +263,8 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     with naming(runner, inputs), outside_calls(model) as outside:
         recorded, wirings = listened(model, lambda: runner.record(inputs, proves=True))
     with naming(runner, inputs):
-        if settle_rows(runner, inputs, recorded):
+        if (windows := settle_rows(runner, inputs, recorded)) is not None:
+            runner.windows.adopt(windows)
             del recorded, wirings  # as large as those that follow
             recorded, wirings = listened(model, lambda: runner.record(inputs, proves=True))
     if not recorded.calls and not recorded.mixers:

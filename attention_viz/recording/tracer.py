@@ -389,8 +389,7 @@ class Tracer:
             check_turns(recorded.parted)
         rows = recorded.rows, tuple((name, tuple(one.shape)) for name, one in inputs.items() if name in SEEN)
         if rows not in self._rows:
-            if settle_rows(self.runner, inputs, recorded):
-                self.runner.windows.active = False
+            if settle_rows(self.runner, inputs, recorded) is not None:
                 raise UnsupportedModel(f"{self.name} attends in windows only here; wrap it with inputs of this size")
             self._rows.add(rows)
         if self.runner.windows.active:

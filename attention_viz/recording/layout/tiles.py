@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.recording.layout.origins import KeepApart
+from attention_viz.recording.layout.windows import WindowFinder
 from attention_viz.recording.outputs.breaking import SEEN
 from attention_viz.recording.recorder import Call, Recorder, RunEnded
 from attention_viz.trace.tokens import Region, Tokens
@@ -88,27 +89,27 @@ def _is_order(order: Sequence[int] | None, rows: int) -> bool:
     return order is not None and len(order) == rows and all(one < other for one, other in pairwise(order))
 
 
-def settle_rows(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass") -> bool:
-    """Refuse rows of a batch that are neither tiles nor windows; return whether windows were found only now.
+def settle_rows(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass") -> WindowFinder | None:
+    """Refuse rows of a batch that are neither tiles nor windows; return the finder of windows that are new.
 
-    The pass must run again then.
+    The pass must run again with them then.
     """
     if runner.windows.active:
-        return False
+        return None
     _refuse_crossing(runner, inputs, recorded)
     try:
         check_rows(runner, inputs, recorded)
     except UnsupportedModel as error:
         if not SEEN & inputs.keys():
             raise
-        runner.windows.active = True
+        # Other threads run with the runner's own finder meanwhile.
+        windows = WindowFinder(active=True)
         try:
-            _ = runner.windows.of(runner, inputs)
+            _ = windows.of(runner, inputs)
         except UnsupportedModel as why:
-            runner.windows.active = False
             raise UnsupportedModel(f"{error}; {why}") from error
-        return True
-    return False
+        return windows
+    return None
 
 
 def _order(

@@ -33,6 +33,8 @@ _ADDED = 5
 _MOST_EMPTY = 2
 # Orders of so many shapes of inputs are kept.
 _KEPT = 32
+# Held while an order is kept.
+_KEEPING = threading.Lock()
 
 
 @runtime_checkable
@@ -80,11 +82,19 @@ class WindowFinder:
         key = *kinds, *(one for module in runner.model.modules() for one in _settings(module))
         foreign = [*foreign_code(runner.model.modules())]
         key = (*key, *foreign, content_of(inputs)) if foreign else key
-        if key not in self._found:
-            while len(self._found) >= _KEPT:
-                self._found.pop(next(iter(self._found)), None)
-            self._found[key] = _Search(runner, inputs, near=bool(foreign)).orders()
-        return self._found[key]
+        orders = self._found.get(key)
+        if orders is None:
+            orders = _Search(runner, inputs, near=bool(foreign)).orders()
+            with _KEEPING:
+                while len(self._found) >= _KEPT:
+                    del self._found[next(iter(self._found))]
+                self._found[key] = orders
+        return orders
+
+    def adopt(self, other: "WindowFinder") -> None:
+        """Find windows from here on, as another does that has found the first."""
+        self._found.update(other._found)
+        self.active = other.active
 
 
 def _kind(tensor: Tensor) -> tuple[object, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Generator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -15,6 +14,7 @@ from attention_viz.operation.kernel import BOUNDS
 from attention_viz.recording.differences import Difference
 from attention_viz.recording.interception.outside import ElsewhereError
 from attention_viz.recording.outputs.breaking import family_of
+from attention_viz.recording.sparse.draws import is_draw
 
 if TYPE_CHECKING:
     from attention_viz.recording.runner import Runner
@@ -40,8 +40,7 @@ class _Draws(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         """Run one operation, and note its module if it is random."""
-        # Kernels of attention could drop weights out, which evaluation mode forbids.
-        if torch.Tag.nondeterministic_seeded in getattr(func, "tags", ()) and "attention" not in str(func):
+        if is_draw(func):
             self._note()
         return func(*args, **(kwargs or {}))
 

@@ -22,7 +22,7 @@ from attention_viz.recording.interception.following import (
     mark_written,
 )
 from attention_viz.recording.layout.axes import Axes
-from attention_viz.recording.sparse.draws import RandomStates
+from attention_viz.recording.sparse.draws import Draw, DrawMode
 
 _LOGSUMEXP = {torch.logsumexp, Tensor.logsumexp, torch.special.logsumexp}
 _EXP = {torch.exp, Tensor.exp}
@@ -148,7 +148,7 @@ class Turn:
 
     Attributes:
         parameters: their addresses; see `parameters_of`.
-        draws: the random states that it began with; None if it drew nothing.
+        draws: the random numbers that it drew, which its runs repeat.
     """
 
     module: nn.Module
@@ -157,7 +157,7 @@ class Turn:
     site: SparseSite
     parameters: frozenset[int]
     number: int = 0
-    draws: RandomStates | None = None
+    draws: Sequence[Draw] = ()
 
     @property
     def name(self) -> str:
@@ -226,7 +226,7 @@ class Turn:
 
         token = rerunning.set(True)
         try:
-            again = contextlib.nullcontext() if self.draws is None else self.draws.again()
+            again = DrawMode(self.draws) if self.draws else contextlib.nullcontext()
             with again, self._listening(found, values, context, noisy or {}):
                 with TurnMode(self.parameters, found, multiply, weigh, like):
                     found.output = self.module.forward(*self.inputs, **self.named)

@@ -1,8 +1,10 @@
 """Windows of an image, put back in their places."""
 
 import copy
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -24,6 +26,7 @@ import attention_viz as av
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.model import AttentionModel
 from attention_viz.recording.layout.windows import WindowFinder
+from attention_viz.recording.layout.windows import _Search as Search  # pyright: ignore[reportPrivateUsage]
 
 # Padded to 9 × 9 positions, then to 6 × 6; and an image that isn't square, padded otherwise.
 SIZES = ((32, 32), (20, 44))
@@ -155,6 +158,48 @@ def test_an_image_of_one_window_stops_the_shift_of_later_ones() -> None:
             assert torch.allclose(ours, placed(weights, places, block.window_size, block.shift_size), atol=1e-6)
         shifts.append(theirs[1][0].shift_size)
     assert shifts == [1, 0, 0]
+
+
+def test_threads_refuse_windows_of_a_model_that_was_wrapped_without_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = random_model(SwinModel(cast("Any", SwinConfig)(**SHAPE | {"depths": [1], "num_heads": [2]})))
+    one, several, found = picture((12, 12)), picture(SIZES[0]), list[object]()
+    wrapped = av.wrap(model, inputs=one)
+    expected, searched = matrices(wrapped.trace(one)), Search.orders
+
+    def trace() -> None:
+        found.append(matrices(wrapped.trace(one)))
+        with pytest.raises(UnsupportedModel, match="in windows only here") as error:
+            _ = wrapped.trace(several)
+        found.append(str(error.value))
+
+    def orders(self: Any) -> Any:
+        monkeypatch.setattr(Search, "orders", searched)
+        other = threading.Thread(target=trace)
+        other.start()
+        other.join()
+        return searched(self)
+
+    monkeypatch.setattr(Search, "orders", orders)
+    for _ in range(2):
+        with pytest.raises(UnsupportedModel, match="in windows only here"):
+            _ = wrapped.trace(several)
+    own, refusal = found
+    assert all(torch.equal(ours, one) for ours, one in zip(cast("Any", own), expected, strict=True))
+    assert "in windows only here" in str(refusal)
+
+
+def test_an_order_that_another_thread_drops_is_still_returned(monkeypatch: pytest.MonkeyPatch, swin: Any) -> None:
+    class Dropping(dict[object, Any]):
+        def __setitem__(self, key: object, value: object) -> None:
+            super().__setitem__(key, value)
+            self.clear()
+
+    def orders(_search: object) -> object:
+        return {3: "order"}
+
+    monkeypatch.setattr(Search, "orders", orders)
+    runner = cast("Any", SimpleNamespace(model=swin))
+    assert WindowFinder(True, Dropping()).of(runner, picture(SIZES[0])) == {3: "order"}
 
 
 def test_one_hot_values_come_back_at_their_positions(swin: Any, wrapped: AttentionModel) -> None:
