@@ -34,7 +34,7 @@ STEPS = 65_534
 MOST_CELLS = 400_000
 # Why a stream takes no mask: it is of two texts, or its queries and keys are other positions.
 TWO_TEXTS = "Cross-attention reads two texts; these masks need one."
-CROSSING = "This stream's keys are other positions than its queries; these masks need the same ones."
+CROSSING = "Queries and keys of this stream are different positions; these masks need the same on both sides."
 # Outputs that differ by less are the same.
 _ROUNDING = 1e-5
 

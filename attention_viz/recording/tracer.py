@@ -100,10 +100,10 @@ class TokenAxes:
 
     def real(self, streams: Sequence[str]) -> Real:
         """Return a pass's real rows; `streams` has one per call."""
-        calls = [_real(self.queries[stream]) for stream in streams]
+        calls = [_real(self.queries[stream]) if stream in self.queries else None for stream in streams]
         last = "cross" if streams and streams[0] == "encoder" and "cross" in streams else next(iter(streams), "")
         read = "decoder" if "decoder" in streams else last or next(iter(self.queries))
-        return Real(_real(self.queries[read]), calls)
+        return Real(_real(self.queries[read]) if read in self.queries else None, calls)
 
 
 def _real(tokens: Tokens) -> tuple[bool, ...] | None:
@@ -218,6 +218,7 @@ class Tracer:
         ids = torch.tensor([tokens.numbers])
         inputs = self.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
         axes, recorded = TokenAxes.of_one(self.anatomy.reading[0], tokens), grown.record
+        refuse_nan(self.runner, recorded, only_last=True)
         edits = () if evict is None else (Allow(grown.allowed),)
         whole = self._measure(inputs, recorded if evict is None else None, axes)
         typed = len(tokens) - provenance.generated

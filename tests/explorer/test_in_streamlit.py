@@ -164,6 +164,7 @@ def test_a_choice_made_just_before_a_new_sentence_is_told_as_what_it_became(host
         "(cell, bytes) => { cell.click(); call(bytes); }", list(pack(self_attention(7, layers=1)))
     )
     expect(host.get_by_test_id("explorer-readout")).to_have_text("Head 0·2")
+    host.wait_for_function("heard.length > 0")
     host.wait_for_timeout(300)
     assert host.evaluate("heard") == [["choice", {"stream": "encoder", "layer": 0, "head": 2, **NO_PAIR, "serial": 1}]]
     choose(host, layer=0, head=1, seen=1)

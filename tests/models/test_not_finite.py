@@ -4,11 +4,23 @@ from typing import Any
 
 import pytest
 import torch
+from accelerate import cpu_offload
 from torch import Tensor
-from transformers import LlamaConfig, LlamaModel, SwinConfig, SwinModel, Wav2Vec2Config, Wav2Vec2Model
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaModel,
+    SwinConfig,
+    SwinModel,
+    Wav2Vec2Config,
+    Wav2Vec2Model,
+)
 
 import attention_viz as av
 from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
+from attention_viz.recording.references.exact import why_nan
+from tests.shipped import shipped
 
 SIZES: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
 
@@ -82,7 +94,7 @@ def test_weights_with_nan_are_named_before_and_after_wrapping(make: Any) -> None
 def test_an_overflow_of_one_input_is_refused() -> None:
     model, inputs = swin()
     wrapped = av.wrap(model, inputs=inputs)
-    with pytest.raises(UnsupportedModel, match="its weights are all finite, because it overflows in float32"):
+    with pytest.raises(UnsupportedModel, match="its weights are all finite; look for too large an input"):
         wrapped.trace({"pixel_values": inputs["pixel_values"] * 1e30})
 
 
@@ -100,3 +112,30 @@ def test_given_numbers_are_finite(name: str) -> None:
     given[name][0, 1, 2] = torch.nan
     with pytest.raises(TraceError, match=f"layer 0 has NaN or infinity in its {name}"):
         av.Trace.from_qkv(given["query"], given["key"], given["value"])
+
+
+def test_a_batch_and_a_step_with_nan_are_refused() -> None:
+    """A table of positions has NaN at its sixth."""
+    tokenizer = shipped("induction").tokenizer
+    assert tokenizer is not None
+    sizes: dict[str, Any] = {"n_layer": 2, "n_head": 2, "n_embd": 16, "n_positions": 32}
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes)).eval()
+    wrapped, reason = av.wrap(model, tokenizer), r"numbers in transformer\.wpe\.weight"
+    with torch.no_grad():
+        model.transformer.wpe.weight[5, 0] = torch.nan
+    words = "moon cheese frog ring moon cheese frog ring".split()
+    count = len(wrapped.trace_together([" ".join(words[:3])])[0].query_tokens())
+    with pytest.raises(UnsupportedModel, match=reason):
+        wrapped.trace_together([" ".join(words[:3]), " ".join(words)])
+    with pytest.raises(UnsupportedModel, match=reason):
+        _ = [*wrapped.extend(wrapped.trace(" ".join(words[:3])), 6 - count)]
+
+
+def test_weights_elsewhere_are_not_called_finite() -> None:
+    """An offloaded weight's numbers aren't in memory."""
+    model = GPT2LMHeadModel(GPT2Config(n_layer=2, n_head=2, n_embd=16, vocab_size=50))
+    cpu_offload(model.transformer.h[1])
+    assert "the weights that can be read here are finite" in why_nan(model)
+    with torch.no_grad():
+        model.transformer.wte.weight[0, 0] = torch.nan
+    assert "1 of 800 numbers in transformer.wte.weight" in why_nan(model)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModel, ViTConfig, ViTForImageClassification, WhisperForConditionalGeneration
+from transformers import AutoModel, ViTConfig, ViTForImageClassification, WhisperConfig, WhisperForConditionalGeneration
 
 import attention_viz as av
 from attention_viz.analysis.slides import role_slides
@@ -316,3 +316,16 @@ def test_silence_before_and_within_a_sound_belongs_to_no_word() -> None:
     assert table.start[0] == pytest.approx(3.0, abs=0.1)
     assert np.median(np.abs(table.start - spoken)) <= 0.1
     assert table.end[3] <= 4.4 and table.start[4] >= 6.3, "no word lasts through the pause"
+
+
+def test_a_layer_that_only_the_decoder_has_is_kept_alone() -> None:
+    torch.manual_seed(0)
+    sizes: dict[str, Any] = {"d_model": 16, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "num_mel_bins": 8}
+    layers: dict[str, Any] = {"encoder_layers": 2, "decoder_layers": 4, "max_source_positions": 8, "vocab_size": 60}
+    heads: dict[str, Any] = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    ids: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 3}
+    none: dict[str, Any] = {"suppress_tokens": None, "begin_suppress_tokens": None}
+    model = WhisperForConditionalGeneration(WhisperConfig(**sizes, **layers, **heads, **ids, **none)).eval()
+    inputs = {"input_features": torch.randn(1, 8, 16), "decoder_input_ids": torch.tensor([[3, 4, 5]])}
+    trace = av.wrap(model, inputs=inputs).trace(inputs, layers=[3])
+    assert trace.attention_streams == ("decoder", "cross") and trace.fidelity.ok

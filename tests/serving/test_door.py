@@ -200,25 +200,27 @@ def test_two_who_read_one_trace_while_a_third_completes_it_do_not_block_each_oth
         assert all(future.result(60) for future in futures)
 
 
-def test_only_so_many_run_at_once(watched: tuple[Counting, AttentionModel, list[bool]]) -> None:
+def test_only_so_many_run_at_once(
+    watched: tuple[Counting, AttentionModel, list[bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     at_once, most = 0, 0
     lock = threading.Lock()
+    _, model, _ = watched
+    own = model.hf_model.forward
 
-    def begin(*_: object) -> None:
+    def counted(*given: Any, **named: Any) -> Any:
         nonlocal at_once, most
         with lock:
             at_once += 1
             most = max(most, at_once)
-        time.sleep(0.05)
+        try:
+            time.sleep(0.05)
+            return own(*given, **named)
+        finally:
+            with lock:
+                at_once -= 1
 
-    def end(*_: object) -> None:
-        nonlocal at_once
-        with lock:
-            at_once -= 1
-
-    _, model, _ = watched
-    model.hf_model.register_forward_pre_hook(begin)
-    model.hf_model.register_forward_hook(end)
+    monkeypatch.setattr(model.hf_model, "forward", counted)
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda number: runs.run_request(Request("watched", f"{TEXT} {'bank ' * number}")), range(6)))
     assert most == 1

@@ -17,6 +17,7 @@ from attention_viz.recording.as_written import refuse_autocast
 from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.call_rows import of_row
 from attention_viz.recording.recorder import Call, RunEnded
+from attention_viz.recording.references.exact import refuse_nan_in, terms_of
 from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.kept import layers_in_words
 from attention_viz.trace.layers import Layer
@@ -45,6 +46,7 @@ def traces_together(
         layers = tuple(
             Layer(cut.of(call, row, length), str(tracer.anatomy.numbers[number])) for number, call in calls.items()
         )
+        refuse_nan_in(tracer.runner, (one for layer in layers for one in terms_of(layer.attention)))
         axes = TokenAxes.of_one(stream, reading.tokens)
         kept = tracer.anatomy.kept(tuple(calls))
         nothing = Fidelity(None, None, 0.0, "nothing: it is one of several in a batch")

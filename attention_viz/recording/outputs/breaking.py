@@ -69,7 +69,7 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor], *, shapes: bool = Fal
             raise UnsupportedModel(f"{family} runs, but not with our attention: {failing(error)}") from error
         what = "text alone" if {*inputs} <= _TEXT else " and ".join(inputs)
         what = described(inputs) if shapes else what
-        needed = _needed(runner, inputs, error)
+        needed = "" if shapes else _needed(runner, inputs, error)
         fix = "; pass a shorter text" if shapes and isinstance(error, IndexError) else ""
         if shapes and SEEN & {*inputs}:
             fix = "; pass inputs of the example's type, in a size that the model reads"

@@ -1,7 +1,7 @@
 """Tells rounding from faults by a more exact run: float64 for float32, float32 for half precision."""
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
+from attention_viz.operation.attention import Attention
 from attention_viz.operation.kernel import BOUNDS
 from attention_viz.recording.call_chunks import CallPart
 from attention_viz.recording.copied import copied
@@ -24,6 +25,8 @@ from attention_viz.trace.provenance import Fidelity
 # Bytes of weights that are kept meanwhile, and of an output, at most.
 _AFFORDABLE = 2**30
 _WIDE = {torch.float32, torch.float64}
+# Torch tests numbers of at least so many bytes for NaN.
+_READABLE = 2
 
 # Why a copy of a model gives something else than the model.
 COPIES_DIFFER = (
@@ -125,30 +128,42 @@ def copies_differ(twin: Twin, inputs: Mapping[str, Tensor], own: Tensor | None) 
 
 
 def why_nan(model: nn.Module) -> str:
-    """Tell weights with NaN from overflow, as a refusal's words."""
-    if why := _why_not_finite(model):
+    """Tell weights with NaN from a run that makes it, as a refusal's words."""
+    why, read_all = _why_not_finite(model)
+    if why:
         return why
     kinds = {one.dtype for one in model.parameters() if one.is_floating_point()}
-    small = " and ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds)) or "its precision"
-    wider = "float32 or bfloat16" if torch.float16 in kinds else "float32" if kinds - _WIDE else "float64"
-    return f"gives NaN though its weights are all finite, because it overflows in {small}; convert the model to {wider}"
+    known = "though its weights are all finite" if read_all else "though the weights that can be read here are finite"
+    if narrow := kinds - _WIDE:
+        small = " and ".join(sorted(str(kind).removeprefix("torch.") for kind in narrow))
+        wider = "float32 or bfloat16" if torch.float16 in kinds else "float32"
+        return f"gives NaN {known}, because it overflows in {small}; convert the model to {wider}"
+    return f"gives NaN {known}; look for too large an input, a division by 0, or a hook"
 
 
-def _why_not_finite(model: nn.Module) -> str:
-    """Name the first weights with NaN or infinity, as a refusal's words; "" if there are none."""
-    weights = {name: one for name, one in model.named_parameters() if one.is_floating_point()}
-    wrong = {name: ~one.isfinite() for name, one in weights.items()}
+def _why_not_finite(model: nn.Module) -> tuple[str, bool]:
+    """Name the first weights with NaN or infinity, as a refusal's words, "" without; and say if all could be read."""
+    found, read_all = list[tuple[str, int, int]](), True
     # Buffers may hold −inf, as masks do.
-    wrong |= {name: one.isnan() for name, one in model.named_buffers() if one.is_floating_point()}
-    found = [(name, int(cells.sum()), cells.numel()) for name, cells in wrong.items() if bool(cells.any())]
+    weights = [(name, one, True) for name, one in model.named_parameters()]
+    weights += [(name, one, False) for name, one in model.named_buffers()]
+    for name, one, is_finite in weights:
+        if not one.is_floating_point():
+            continue
+        if one.is_meta or one.dtype.itemsize < _READABLE:  # offloaded, or of a precision without tests for NaN
+            read_all = False
+            continue
+        if count := int((~one.isfinite() if is_finite else one.isnan()).sum()):
+            found.append((name, count, one.numel()))
     if not found:
-        return ""
+        return "", read_all
     name, count, size = found[0]
     more = f", and {len(found) - 1:,} more tensors" if found[1:] else ""
-    return (
+    words = (
         f"gives NaN, since its weights aren't finite ({count:,} of {size:,} numbers in {name}{more}); load weights "
         "that are all finite"
     )
+    return words, read_all
 
 
 def refuse_nan(runner: Runner, recorded: Pass, real: Real | None = None, *, only_last: bool = False) -> None:
@@ -164,13 +179,22 @@ def refuse_nan(runner: Runner, recorded: Pass, real: Real | None = None, *, only
         rows = [one[..., -1:, :] for one in output.held]
     if real.output is not None and [*map(len, rows)] == [len(real.output)]:
         rows = [rows[0][torch.tensor(real.output, device=rows[0].device)]]
-    terms = [
-        term[..., -1:, :] if only_last else term
-        for call in (recorded.calls if real.everywhere else ())
-        for term in (call.attention.query, call.attention.key, call.attention.value)
-    ]
-    if any(bool(one.isnan().any()) for one in (*rows, *terms)):
+    calls = recorded.calls if real.everywhere else ()
+    refuse_nan_in(runner, rows)
+    refuse_nan_in(
+        runner, (one[..., -1:, :] if only_last else one for call in calls for one in terms_of(call.attention))
+    )
+
+
+def refuse_nan_in(runner: Runner, tensors: Iterable[Tensor]) -> None:
+    """Refuse a run with NaN in any of these tensors."""
+    if any(bool(one.isnan().any()) for one in tensors):
         raise UnsupportedModel(f"{family_of(runner.model)} {why_nan(runner.model)}")
+
+
+def terms_of(attention: Attention) -> tuple[Tensor, Tensor, Tensor]:
+    """Return queries, keys and values."""
+    return attention.query, attention.key, attention.value
 
 
 @contextlib.contextmanager
@@ -181,10 +205,12 @@ def naming_nan(runner: Runner, inputs: Mapping[str, Tensor]) -> Generator[None]:
     except TooLargeError:
         raise
     except UnsupportedModel as error:
-        own = runner.run_own(inputs)
+        own, mask = runner.run_own(inputs), inputs.get("attention_mask")
+        if own is not None and mask is not None and own.shape[:2] == mask.shape:
+            own = own[mask.bool()]
         if own is None or not bool(own.isnan().any()):
             raise
-        if why := _why_not_finite(runner.model):
+        if why := _why_not_finite(runner.model)[0]:
             raise UnsupportedModel(f"{family_of(runner.model)} {why}") from error
         raise UnsupportedModel(f"{error}; by itself, it {why_nan(runner.model)}") from error
 

@@ -16,7 +16,8 @@ test("a cut name keeps the number that tells it from others", () => {
   assert.equal(shortened(context, "object query 3", 10), "object \u2026 3");
   assert.equal(shortened(context, "object query 12", 10), "object\u2026 12");
   assert.equal(shortened(context, "span 104\u2013111", 10), "s\u2026 104\u2013111");
-  assert.equal(shortened(context, "object query 12", 2), "o\u2026 12");
+  assert.equal(shortened(context, "object query 12", 5), "o\u2026 12");
+  assert.equal(shortened(context, "span 1234\u20132345", 8), "span 12\u2026");
 });
 
 test("a cut word keeps its start, and what is isolated is closed", () => {

@@ -80,7 +80,8 @@ function coverNeighbours(context, view, plot, side, index) {
  * @param {CanvasRenderingContext2D} context @param {string} text @param {number} room */
 export function shortened(context, text, room) {
   if (context.measureText(text).width <= room) return text;
-  const end = nameEnd(text);
+  const last = nameEnd(text);
+  const end = context.measureText(`\u2026${last}`).width < room ? last : "";
   const signs = [...text.slice(0, text.length - end.length)];
   const cut = (/** @type {number} */ count) => `${signs.slice(0, count).join("")}\u2026${end}`;
   let kept = Math.max(1, Math.floor((signs.length * room) / context.measureText(text).width));
