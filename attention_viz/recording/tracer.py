@@ -148,7 +148,6 @@ class Tracer:
         calls, rest = len(anatomy.streams) + len(anatomy.mixer_places), file_for(inputs)
         later, kept = rest is not None and body_of(self.runner.model) is not None, None if keep is None else len(keep)
         size, seconds = cost_of(self.runner.tree, inputs, calls, kept, words_later=later)
-        anatomy.words.check(self.runner, inputs, anatomy)
         report = reporting(ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only"))
         with restored(self.runner.tree.modules):
             with (
@@ -162,6 +161,7 @@ class Tracer:
             self._check_calls(recorded, inputs)
             found = axes(recorded)
             refuse_nan(self.runner, recorded, found.real(anatomy.streams), only_last=rest is not None)
+            anatomy.words.check(self.runner, inputs, anatomy)
         measure = self._measure(inputs, None if edits else recorded, found, keep)
         shapes = None if cells is None else [call.attention.shape[-1:] * 2 for call in recorded.calls]
         provenance = provenance.leaving_out(parts_left_out(self.runner.model, outside, recorded, self.name, shapes))

@@ -76,12 +76,12 @@ def calls_together(
     batch = Batch(places=places, rows=len(readings), compute_rows=keep_call)
     refuse_autocast(tracer.name, runner.model)
     given = runner.inputs(_filled(readings, filling))
-    for row in range(len(readings)):
-        tracer.anatomy.words.check(runner, {name: one[row : row + 1] for name, one in given.items()}, tracer.anatomy)
     with contextlib.suppress(RunEnded), runner.hearing(batch):
         _ = runner.model(**given, **_without_output(runner.named))
     if batch.heard != last + 1:
         raise UnsupportedModel(f"{tracer.name} computes a batch differently from its rows one by one")
+    for row in range(len(readings)):
+        tracer.anatomy.words.check(runner, {name: one[row : row + 1] for name, one in given.items()}, tracer.anatomy)
     return kept
 
 

@@ -1,6 +1,7 @@
 """Finds code in a model that isn't from torch or transformers: classes, forwards, methods and hooks.
 
-Such a model isn't refused. More is proven of it, since no family's own code moves tokens.
+Such a model isn't refused. More is proven of it: families' own code moves tokens as their inputs' shapes say, into
+windows for instance, which is found once per shape; other code may go by the length or the words of each text.
 """
 
 import functools
@@ -17,17 +18,17 @@ from torch.nn.modules import module as every_module
 
 from attention_viz.recording.weights.unchanged import HOOKS, own_names
 
-# Packages whose code keeps each token at its position: wrappers of layers, and those that place or quantize them.
-_KNOWN = sys.stdlib_module_names | {
-    "accelerate",
-    "attention_viz",
-    "bitsandbytes",
-    "huggingface_hub",
-    "peft",
-    "torch",
-    "torchao",
-    "transformers",
-}
+# Packages whose layers keep each token at its position: they wrap, place, quantize or speed up layers.
+_KNOWN = frozenset(sys.stdlib_module_names) | frozenset(
+    """
+    accelerate apex aqlm attention_viz auto_gptq auto_round awq bitsandbytes causal_conv1d compressed_tensors deepspeed
+    eetq fbgemm_gpu fla flash_attn flute fp_quant gptqmodel hqq huggingface_hub kernels liger_kernel llmcompressor
+    mamba_ssm optimum peft quanto quark sinq spqr_quant torch torchao transformer_engine transformers unsloth
+    unsloth_zoo vptq xformers
+    """.split()
+)
+# Packages of towers for images, which move patches, but no words.
+_TOWERS = frozenset({"timm"})
 _CODE = (FunctionType, MethodType, functools.partial)
 
 
@@ -54,25 +55,32 @@ class ForeignCode:
         return f"{self.kind} of {where}" + (f" ({type(self.module).__name__})" if self.module is not None else "")
 
 
-def foreign_code(modules: Iterable[nn.Module]) -> Iterator[ForeignCode]:
-    """Yield the code of modules that isn't from known packages."""
+def foreign_code(modules: Iterable[nn.Module], *, images: bool = True) -> Iterator[ForeignCode]:
+    """Yield the code of modules that isn't from known packages.
+
+    Args:
+        images: whether code that moves an image's patches alone counts.
+    """
+    known = _KNOWN if images else _KNOWN | _TOWERS
     for name in ("_global_forward_hooks", "_global_forward_pre_hooks"):
         hooks: Mapping[int, object] = getattr(every_module, name)
-        yield from (ForeignCode(None, "the hook", hook) for hook in hooks.values() if not _is_known(hook))
+        yield from (ForeignCode(None, "the hook", hook) for hook in hooks.values() if not _is_known(hook, known))
     for module in modules:
         own, kind = vars(module), type(module)
-        if not _is_known_class(kind, kind.forward):
+        if not _is_known_class(kind, kind.forward, known):
             yield ForeignCode(module, "the class", kind)
         for name in own_names(tuple(own)):
             value = own[name]
-            if type(value) in _CODE and not _is_known(value):
+            if type(value) in _CODE and not _is_known(value, known):
                 yield ForeignCode(module, f"the function {name}", value)
             elif name == "_hf_hook":
                 parts = (value, *getattr(value, "hooks", ()))
-                yield from (ForeignCode(module, "the hook", one) for one in parts if not _is_known(one))
+                yield from (ForeignCode(module, "the hook", one) for one in parts if not _is_known(one, known))
         for name in HOOKS:
             if hooks := own[name]:
-                yield from (ForeignCode(module, "the hook", hook) for hook in hooks.values() if not _is_known(hook))
+                yield from (
+                    ForeignCode(module, "the hook", hook) for hook in hooks.values() if not _is_known(hook, known)
+                )
 
 
 def content_of(inputs: Mapping[str, Any]) -> bytes:
@@ -85,23 +93,19 @@ def content_of(inputs: Mapping[str, Any]) -> bytes:
     return found.digest()
 
 
-def _is_known(code: Any) -> bool:
+def _is_known(code: Any, known: frozenset[str]) -> bool:
     """Return whether a function, and all that it wraps, is from known packages."""
     left = [code]
     while left:
         code = left.pop()
         inside = code.func if isinstance(code, functools.partial) else getattr(code, "__func__", None)
         home = getattr(code, "__globals__", {}).get("__name__") or getattr(type(code), "__module__", "")
-        if inside is None and not _is_home_known(home):
+        if inside is None and home.partition(".")[0] not in known:
             return False
         left += [one for one in (inside, getattr(code, "__wrapped__", None)) if one is not None]
     return True
 
 
 @functools.lru_cache(maxsize=1 << 12)
-def _is_known_class(kind: type, forward: Callable[..., object]) -> bool:
-    return _is_home_known(kind.__module__) and _is_known(forward)
-
-
-def _is_home_known(module: str) -> bool:
-    return module.partition(".")[0] in _KNOWN
+def _is_known_class(kind: type, forward: Callable[..., object], known: frozenset[str]) -> bool:
+    return kind.__module__.partition(".")[0] in known and _is_known(forward, known)

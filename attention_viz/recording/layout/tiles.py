@@ -7,12 +7,15 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
+from attention_viz.operation.reach import is_causal
+from attention_viz.recording.layout.digits import mixed
 from attention_viz.recording.layout.origins import KeepApart
 from attention_viz.recording.layout.windows import WindowFinder
-from attention_viz.recording.outputs.breaking import SEEN
+from attention_viz.recording.outputs.breaking import SEEN, naming_trial
 from attention_viz.recording.recorder import Call, Recorder, RunEnded
 from attention_viz.trace.tokens import Region, Tokens
 
@@ -24,37 +27,39 @@ _AXES = {"pixel_values": 3, "pixel_values_videos": 3, "input_features": 2, "inpu
 # A row that moves less than this share of the largest move doesn't depend on what was changed.
 _STILL = 1e-4
 _TERMS = ("query", "key", "value")
+# So many numbers stand for a position's query, key or value.
+_FEW = 8
 
 
 @dataclass(eq=False)
 class _Terms(Recorder):
-    """Keeps the queries, keys and values of calls, (row, number) each."""
+    """Keeps a few numbers of calls' queries, keys and values at each position, (row, number) each.
 
+    Attributes:
+        wanted: the modules whose calls in one row to keep; None for those in rows of a batch.
+    """
+
+    wanted: frozenset[nn.Module] | None = None
     found: list[Tensor] = field(default_factory=list[Tensor])
     names: list[str] = field(default_factory=list[str])
 
     def hear(self, call: Call) -> Tensor:
-        """Keep the terms, and go on."""
-        if self.wants(len(call.attention.query)):
+        """Keep the numbers, and go on."""
+        rows, wanted = len(call.attention.query), self.wanted
+        if rows > 1 if wanted is None else rows == 1 and call.module in wanted:
             self.names.append(type(call.module).__name__)
-            self.found += [getattr(call.attention, name).detach().flatten(1).double() for name in _TERMS]
+            self.found += [_few(getattr(call.attention, name)) for name in _TERMS]
         return super().hear(call)
-
-    def wants(self, rows: int) -> bool:
-        """Whether to keep a call with this number of rows."""
-        return rows > 1
 
 
 class _TermsApart(_Terms, KeepApart):
     """Keeps them in a run with positions kept apart, so that frames hear nothing of each other."""
 
 
-class _WholeTerms(_TermsApart):
-    """Keeps those of calls in one row instead."""
-
-    def wants(self, rows: int) -> bool:
-        """Whether to keep a call with this number of rows."""
-        return rows == 1
+def _few(terms: Tensor) -> Float[Tensor, "row number"]:
+    """Return a few numbers of each row's positions, one position after the other."""
+    rows = len(terms)
+    return mixed(terms.reshape(rows, -1, *terms.shape[-2:]), _FEW).reshape(rows, -1)
 
 
 def check_rows(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass") -> None:
@@ -118,11 +123,11 @@ def _order(
     """Return which tile each row reads; None if calls differ, or if a row reads none."""
     tiles = _tiles(main, inputs[main])
     before = _heard(runner, inputs, kind(keep=frozenset(), last=last)).found
-    found = torch.zeros(len(before[0]), dtype=torch.long)
+    found = torch.zeros(len(before[0]) if before else 0, dtype=torch.long)
     for bit in range(len(tiles).bit_length()):
         changed = _changed(inputs, main, lambda number, bit=bit: bool(number >> bit & 1))
         after = _heard(runner, changed, kind(keep=frozenset(), last=last)).found
-        moved = [_moved(one, other) for one, other in zip(before, after, strict=True)]
+        moved = [_moved(runner, one, other) for one, other in _pairs(runner, before, after)]
         moved = [one for one in moved if bool(one.any())]  # learned queries depend on no tile
         if any(not torch.equal(one, moved[0]) for one in moved):
             return None
@@ -134,15 +139,20 @@ def _refuse_crossing(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "
     """Refuse a call in one row whose queries read other images than its keys: both would have the same names."""
     main = next((one for one in _AXES if one in inputs), None)
     count = 0 if main is None else len(_tiles(main, inputs[main]))
-    if main is None or count < 2 or all(rows > 1 for rows in recorded.rows):
+    numbers = _crossable(recorded) if count > 1 else []
+    if main is None or not numbers:
         return
-    terms = _WholeTerms(keep=frozenset())
-    before = _heard(runner, inputs, terms).found
-    moves = [set[tuple[int, bool]]() for _ in before]
+    wanted = frozenset(recorded.modules[number] for number in numbers)
+
+    def terms_of(some: Mapping[str, Tensor]) -> _Terms:
+        return _heard(runner, some, _TermsApart(keep=frozenset(), last=numbers[-1], wanted=wanted))
+
+    terms = terms_of(inputs)
+    moves = [set[tuple[int, bool]]() for _ in terms.found]
     for bit, has in product(range(count.bit_length()), (True, False)):
         changed = _changed(inputs, main, lambda number, bit=bit, has=has: bool(number >> bit & 1) == has)
-        after = _heard(runner, changed, _WholeTerms(keep=frozenset())).found
-        far = [_share_moved(one, other) for one, other in zip(before, after, strict=True)]
+        pairs = _pairs(runner, terms.found, terms_of(changed).found)
+        far = [_share_moved(one, other) for one, other in pairs]
         for one, found in zip(far, moves, strict=True):
             if one > _STILL * max(far):
                 found.add((bit, has))
@@ -154,6 +164,21 @@ def _refuse_crossing(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "
                 f"{name} attends from one of the {count} parts of {main} to another, whose positions would have the "
                 "same names; use a model that attends to all of them, or to one"
             )
+
+
+def _crossable(recorded: "Pass") -> list[int]:
+    """Return the calls in one row, but for causal ones: these attend to their own positions alone."""
+    attentions = {number: call.attention for number, call in zip(recorded.numbers, recorded.calls, strict=True)}
+    causal = {number for number, one in attentions.items() if is_causal(one.allowed, one.shape[-2:])}
+    return [number for number, rows in enumerate(recorded.rows) if rows == 1 and number not in causal]
+
+
+def _pairs(runner: "Runner", before: Sequence[Tensor], after: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
+    """Return two runs' numbers side by side."""
+    if len(before) != len(after):
+        name = type(runner.model).__name__
+        raise UnsupportedModel(f"{name} makes other attention calls once its images change; use one that doesn't")
+    return list(zip(before, after, strict=True))
 
 
 def _share_moved(one: Tensor, other: Tensor) -> float:
@@ -171,15 +196,17 @@ def _changed(inputs: Mapping[str, Tensor], main: str, which: Callable[[int], boo
 
 
 def _heard(runner: "Runner", inputs: Mapping[str, Tensor], recorder: _Terms) -> _Terms:
-    with contextlib.suppress(RunEnded), runner.hearing(recorder):
+    problem = f"can't match {type(runner.model).__name__}'s rows to its images: in a run for that"
+    with naming_trial(runner, problem), contextlib.suppress(RunEnded), runner.hearing(recorder):
         runner.model(**(runner.settings | dict(inputs)))
     return recorder
 
 
-def _moved(one: Tensor, other: Tensor) -> Tensor:
+def _moved(runner: "Runner", one: Tensor, other: Tensor) -> Tensor:
     """Return which rows differ."""
     if one.shape != other.shape:
-        raise UnsupportedModel("it attends over other rows once tiles of its image change")
+        name = type(runner.model).__name__
+        raise UnsupportedModel(f"{name} attends over other rows once its images change; use one that doesn't")
     moves = (one - other).square().sum(dim=1).sqrt()
     return (moves > _STILL * moves.max()).cpu()
 

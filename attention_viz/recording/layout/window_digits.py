@@ -1,23 +1,15 @@
-"""Reads which of a few known vectors each slot of a window shows."""
+"""Records a few numbers of each slot of a window, and what slots add to their layer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 
-import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import fused, fusible
+from attention_viz.recording.layout.digits import mixed
 from attention_viz.recording.recorder import Call, Recorder
 
-# How far what a slot shows may be from a vector's, as a share of the distance between two.
-_CLOSE = 1e-3
-# Vectors nearer than this share of the largest number don't move a slot.
-_STILL = 1e-5
-# So many numbers stand for a slot's query, key or value.
-_WIDTH = 2
 # Slots that add less than this share of a layer's output are made to add more.
 _SMALL = 0.1
 # How many units of the last place a difference of two outputs may be off.
@@ -45,15 +37,6 @@ class SlotRecorder(Recorder):
             attention = call.attention
             return factor * (fused(attention, closed=False) if fusible(attention) else attention.output)
         return factor * value.repeat_interleave(query.shape[1] // value.shape[1], dim=1)
-
-
-def mixed(terms: Float[Tensor, "row head slot width"]) -> Float[Tensor, "cell number"]:
-    """Return a few numbers for each slot, which any of its own change."""
-    heads, width = terms.shape[1], terms.shape[3]
-    chance = torch.Generator().manual_seed(heads * width)
-    mixing = torch.randn(heads, width, _WIDTH, generator=chance)
-    terms = terms.detach() if terms.dtype == torch.float64 else terms.detach().float()
-    return (terms @ mixing.to(terms)).sum(dim=1).reshape(-1, _WIDTH)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,22 +86,3 @@ def added_factor(runs: Sequence[SlotRun], home: nn.Module | None) -> float:
     if added == 0 or added > _SMALL * silent:
         return 1.0
     return min(silent / added, 1 / (_UNITS * runs[0].precision[home]))
-
-
-def digits_shown(
-    vectors: Sequence[Float[Tensor, "slot number"]], shown: Float[Tensor, "slot number"], rounding: float
-) -> Tensor | None:
-    """Return the vector that each slot shows, −1 for those that none moves; None if a slot shows none.
-
-    Args:
-        rounding: how far the numbers themselves may be off.
-    """
-    if any(one.shape != shown.shape for one in vectors):
-        return None
-    known = torch.stack([*vectors])
-    least = max(_STILL * float(known.abs().max().clamp_min(1e-30)), 4 * rounding)
-    between = torch.stack([(one - other).norm(dim=-1) for one, other in combinations(known, 2)]).amin(dim=0)
-    still = (known - known[0]).norm(dim=-1).amax(dim=0) <= least
-    off, digits = (known - shown).norm(dim=-1).min(dim=0)
-    clean = off <= torch.where(still, least, _CLOSE * between + rounding)
-    return torch.where(still, -1, digits) if bool(clean.all()) else None

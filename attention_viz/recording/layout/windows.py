@@ -21,8 +21,9 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.recording.call_rows import WindowOrder
 from attention_viz.recording.hooks import hooked
+from attention_viz.recording.layout.digits import digits_shown, mixed
 from attention_viz.recording.layout.foreign import content_of, foreign_code
-from attention_viz.recording.layout.window_digits import SlotRecorder, SlotRun, added_factor, digits_shown, mixed
+from attention_viz.recording.layout.window_digits import SlotRecorder, SlotRun, added_factor
 from attention_viz.recording.layout.window_sites import BASE, WindowSite, WindowSource, is_cut, separate
 from attention_viz.recording.recorder import Call, Recorder, RunEnded, recording
 
@@ -307,8 +308,9 @@ class _Reading:
         number, home, found = site.number, site.home, list[Tensor]()
         every = zip(*(one.of(number, home) for one in self.whole), strict=True)
         for known, shown in zip(every, run.of(number, home), strict=True):
-            digits = digits_shown(known, shown, 0.0 if len(found) < _ADDED else run.rounding(home))
-            if digits is None:
+            rounding = 0.0 if len(found) < _ADDED else run.rounding(home)
+            digits, clean = digits_shown(known, shown, rounding=rounding)
+            if not clean:
                 return False
             found.append(digits * power)
         before = self._numbers.get(site.number)

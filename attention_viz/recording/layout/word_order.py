@@ -3,7 +3,8 @@
 A hook, a replaced `forward` or a subclass may move tokens between layers, even by the text's length or words. So each
 text of such a model is proven once: its words are replaced by the digits of their numbers while each position keeps to
 itself, and each query and key must show its own word. A text of 11 tokens takes 6 runs, one of 4,096 takes 10. They
-compute neither attention nor the output. If layers mix neighbours, each word shows each digit, which takes 12 and 28.
+compute neither attention nor the output. If layers mix neighbours, as convolutions do, each text of digits runs again
+with its digits shifted by 1, 2 and 3: 12 runs for 11 tokens, 28 for 4,096.
 Rows that no word moves prove nothing, nor does a text prove a run with edits, if the code goes by what layers compute.
 """
 
@@ -17,16 +18,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_viz.errors import AttentionVizError, UnsupportedModel
+from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.media.beside import marks_in
 from attention_viz.inputs.text import words_known
 from attention_viz.operation.attention import Attention
 from attention_viz.recording.hooks import hooked
 from attention_viz.recording.layout.axes import TEXT, Axes, Axis
+from attention_viz.recording.layout.digits import digits_shown, mixed
 from attention_viz.recording.layout.foreign import ForeignCode, content_of, foreign_code
 from attention_viz.recording.layout.origins import KeepApart
 from attention_viz.recording.layout.slots import UnmatchedWordsError
-from attention_viz.recording.outputs.breaking import SEEN
+from attention_viz.recording.outputs.breaking import SEEN, naming_trial
 from attention_viz.recording.recorder import Call, RunEnded, recording
 from attention_viz.trace.kind import stream_kind
 
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
 _BASE = 4
 # So many numbers stand for a query or key.
 _WIDTH = 8
-# Rows nearer than this share of the largest number are not moved.
-_STILL = 1e-5
 # A row shows one word alone if it is nearer to a digit than this share of the distance between two.
 _CLEAN = 1e-2
 # So many texts are remembered as proven.
@@ -95,7 +95,7 @@ class WordOrder:
         Raises:
             UnsupportedModel: a row or column doesn't show its word, or this can't be found.
         """
-        foreign = [*foreign_code(runner.tree.modules)]
+        foreign = [*foreign_code(runner.tree.modules, images=False)]
         if not foreign or not layout.streams or not _texts_of(inputs):
             return
         key = content_of(inputs), *foreign
@@ -116,12 +116,8 @@ class _Shown(KeepApart):
         return replace(call, attention=Attention(query, key, key[..., :1], None, 1.0))
 
 
-def _few(terms: Float[Tensor, "... position width"]) -> Float[Tensor, "1 1 position few"]:
-    parts = terms.detach().flatten(0, -3) if terms.ndim > 2 else terms.detach()[None]
-    chance = torch.Generator().manual_seed(parts.shape[0] * parts.shape[2])
-    mixed = torch.randn(parts.shape[0], parts.shape[2], _WIDTH, generator=chance)
-    parts = parts if parts.dtype == torch.float64 else parts.float()
-    return (parts @ mixed.to(parts)).sum(dim=0)[None, None]
+def _few(terms: Float[Tensor, "... position width"]) -> Float[Tensor, "1 1 position number"]:
+    return mixed(terms.reshape(1, -1, *terms.shape[-2:]), _WIDTH)[None, None]
 
 
 @dataclass(eq=False)
@@ -184,9 +180,11 @@ class _Proof:
             ids = [self._ids[(digit + turn) % base] for digit in range(base)]
             still = list[Tensor]()
             for at, (shown, *every) in enumerate(zip(self._run(ids, power), *known, strict=True)):
-                digits, unmoved, clean = _digit(torch.stack(every), shown)
-                found[at] += (digits - turn) % base * power
-                still.append(unmoved)
+                if any(one.shape != shown.shape for one in every):
+                    raise self._differs("over other positions")
+                digits, clean = digits_shown(every, shown, _CLEAN)
+                still.append(digits.cpu() < 0)
+                found[at] += (digits.cpu() - turn) % base * power
                 is_clean &= clean
             power *= base
         rows = [one.masked_fill(none, -1) for one, none in zip(found, still, strict=True)]
@@ -200,25 +198,29 @@ class _Proof:
             some = torch.stack([one[name][0] for one in ids])
             texts[name] = some.gather(0, digits.to(some.device)[None])
         recorder = _Shown(last=count - 1)
-        runner, name = self.runner, type(self.runner.model).__name__
+        runner = self.runner
 
         def still(_module: nn.Module, _inputs: object, _named: object, output: object) -> object:
             return _zeros(output) if recording.get() is recorder else None
 
-        try:
-            with hooked(runner.mixing, still), contextlib.suppress(RunEnded), runner.hearing(recorder):
-                runner.model(**(runner.settings | {**self.inputs, **texts}))
-        except AttentionVizError:
-            raise
-        except Exception as error:  # a family's own code, on words that it never has
-            raise UnsupportedModel(
-                f"can't prove the order of {name}'s words: with other words, it raised {type(error).__name__}; remove "
-                f"{self._code}"
-            ) from error
+        is_own = all(torch.equal(one, self.inputs[name]) for name, one in texts.items())
+        trial = "with its positions kept apart" if is_own else "with other words"
+        problem = f"can't prove the order of {type(runner.model).__name__}'s words: {trial}"
+        with (
+            naming_trial(runner, problem, f"remove {self._code}"),
+            hooked(runner.mixing, still),
+            contextlib.suppress(RunEnded),
+            runner.hearing(recorder),
+        ):
+            runner.model(**(runner.settings | {**self.inputs, **texts}))
         calls = recorder.calls()
         if len(calls) != count:
-            raise UnsupportedModel(f"{name} makes other attention calls for other words")
+            raise self._differs("in other calls")
         return [side[0] for call in calls for side in (call.attention.query, call.attention.key)]
+
+    def _differs(self, how: str) -> UnsupportedModel:
+        name = type(self.runner.model).__name__
+        return UnsupportedModel(f"{name} attends {how} for other words; remove {self._code}")
 
     def _first_wrong(self, found: Sequence[Tensor], *, alone: bool) -> tuple[int, str, int, int] | None:
         """Return the first call, side and row that shows another word, and that word's number.
@@ -280,16 +282,6 @@ class _Proof:
         names = [one.named_in(self.runner.model) for one in self.foreign[:_NAMED]]
         more = len(self.foreign) - len(names)
         return " or ".join(names) + (f" or {more} others" if more else "")
-
-
-def _digit(known: Float[Tensor, "digit row few"], shown: Float[Tensor, "row few"]) -> tuple[Tensor, Tensor, bool]:
-    """Return each row's nearest digit, whether no digit moves it, and whether all show one word alone."""
-    size, (off, digits) = known.abs().max().clamp_min(1e-30), (known - shown).norm(dim=-1).min(dim=0)
-    between = (known[:, None] - known[None]).norm(dim=-1)
-    still = between.amax(dim=(0, 1)) <= _STILL * size
-    least = between.masked_fill(between <= _STILL * size, float("inf")).amin(dim=(0, 1))
-    clean = off <= torch.where(still, _STILL * size, _CLEAN * least)
-    return digits.cpu(), still.cpu(), bool(clean.all())
 
 
 def _texts_of(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -64,9 +64,7 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor], *, shapes: bool = Fal
     except LoadCancelled:
         raise
     except Exception as error:
-        if isinstance(error, MemoryError | OutOfMemoryError) or "can't allocate memory" in str(error):  # torch's way
-            # What failed so dearly isn't tried again.
-            raise TooLargeError(f"{family} takes more memory than there is; try a shorter input") from error
+        _refuse_too_large(runner, error)
         if runs_alone(runner, inputs):
             raise UnsupportedModel(f"{family} runs, but not with our attention: {failing(error)}") from error
         what = "text alone" if {*inputs} <= _TEXT else " and ".join(inputs)
@@ -76,6 +74,25 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor], *, shapes: bool = Fal
         if shapes and SEEN & {*inputs}:
             fix = "; pass inputs of the example's type, in a size that the model reads"
         raise UnsupportedModel(f"{family} doesn't run on {what}: {needed or failing(error)}{fix}") from error
+
+
+def _refuse_too_large(runner: "Runner", error: Exception) -> None:
+    """Refuse a run that took all memory; what failed so dearly isn't tried again."""
+    if isinstance(error, MemoryError | OutOfMemoryError) or "can't allocate memory" in str(error):  # torch's way
+        family = family_of(runner.model)
+        raise TooLargeError(f"{family} takes more memory than there is; try a shorter input") from error
+
+
+@contextlib.contextmanager
+def naming_trial(runner: "Runner", problem: str, fix: str = "its own error is this error's cause") -> Generator[None]:
+    """Turn errors of a model's own code, on inputs that it never reads, into refusals."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, AttentionVizError) and not isinstance(error, ShapeError):
+            raise
+        _refuse_too_large(runner, error)
+        raise UnsupportedModel(f"{problem}, it raised {type(error).__name__}; {fix}") from error
 
 
 def failing(error: BaseException) -> str:

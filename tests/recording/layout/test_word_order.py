@@ -26,7 +26,10 @@ import attention_viz as av
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.model import AttentionModel
 from attention_viz.recording.layout.foreign import foreign_code
+from attention_viz.recording.layout.origins import KeepApart
 from attention_viz.recording.layout.word_order import WordOrder
+from attention_viz.recording.outputs.breaking import TooLargeError
+from attention_viz.recording.recorder import recording
 
 SIZES: dict[str, Any] = {"vocab_size": 50, "num_hidden_layers": 2, "num_attention_heads": 2}
 TEXT, TARGET = torch.tensor([[3, 4, 5, 9, 7, 8]]), torch.tensor([[0, 7, 8]])
@@ -230,6 +233,82 @@ def test_adapters_and_placed_layers_are_not_foreign() -> None:
     assert traced(adapted.eval()).fidelity.ok
     accelerate.hooks.add_hook_to_module(model.transformer.h[1], type("Own", (accelerate.hooks.ModelHook,), {})())
     assert [one.kind for one in foreign_code(model.modules())] == ["the hook"]
+
+
+@pytest.mark.parametrize("package", ["compressed_tensors.quantization", "gptqmodel.nn_modules", "hqq", "kernels.layer"])
+def test_packages_that_quantize_or_speed_up_layers_are_not_foreign(package: str) -> None:
+    model = gpt2()
+    kind = type(model.transformer.h[0].mlp)
+    model.transformer.h[0].mlp.__class__ = type("Quick", (kind,), {"__module__": package})
+    assert not [*foreign_code(model.modules())]
+    model.transformer.h[0].mlp.__class__ = type("Quick", (kind,), {"__module__": "somebody.layers"})
+    assert [one.kind for one in foreign_code(model.modules())] == ["the class"]
+
+
+def test_a_tower_of_timm_may_move_patches_but_no_words() -> None:
+    tower = type("Tower", (nn.Linear,), {"__module__": "timm.models.swin_transformer"})(2, 2)
+    assert [one.kind for one in foreign_code(tower.modules())] == ["the class"]
+    assert not [*foreign_code(tower.modules(), images=False)]
+
+
+class StopError(Exception):
+    """Raised by a reader's own hook."""
+
+
+def test_an_error_on_the_readers_own_words_is_not_blamed_on_others() -> None:
+    def stop(_module: nn.Module, given: tuple[Tensor, ...]) -> None:
+        if given[0].shape[1] == 5:
+            raise StopError
+
+    model = gpt2()
+    model.transformer.wte.register_forward_pre_hook(stop)
+    wrapped = av.wrap(model)
+    with pytest.raises(UnsupportedModel, match=r"transformer\.wte \(Embedding\) fails") as refusal:
+        wrapped.trace_ids(TEXT[:, :5])
+    assert "other words" not in str(refusal.value)
+    assert isinstance(refusal.value.__cause__, StopError)
+
+
+def raising(model: Any, error: type[Exception], *, own: bool) -> Any:
+    """Let the word embeddings fail in the proof of a text, on its own words or on others."""
+
+    def fail(_module: nn.Module, given: tuple[Tensor, ...]) -> None:
+        if given[0].shape[1] != 5 or torch.equal(given[0], TEXT[:, :5]) is not own:
+            return
+        if not own or isinstance(recording.get(), KeepApart):
+            raise error
+
+    model.transformer.wte.register_forward_pre_hook(fail)
+    return av.wrap(model)
+
+
+@pytest.mark.parametrize(("own", "trial"), [(False, "with other words"), (True, "with its positions kept apart")])
+def test_an_error_in_a_proof_names_the_hook_and_the_trial(own: bool, trial: str) -> None:
+    wrapped = raising(gpt2(), StopError, own=own)
+    with pytest.raises(UnsupportedModel, match=rf"{trial}, it raised StopError; remove the hook of transformer\.wte"):
+        wrapped.trace_ids(TEXT[:, :5])
+
+
+@pytest.mark.parametrize("error", [MemoryError, torch.OutOfMemoryError])
+def test_a_proof_that_takes_all_memory_blames_no_hook(error: type[Exception]) -> None:
+    wrapped = raising(gpt2(), error, own=False)
+    with pytest.raises(TooLargeError, match="takes more memory than there is"):
+        wrapped.trace_ids(TEXT[:, :5])
+
+
+def test_a_hook_that_drops_positions_of_other_words_is_refused_by_name() -> None:
+    model = gpt2()
+
+    def cut(_module: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        ids = named["input_ids"]
+        if ids.shape[1] != 5 or torch.equal(ids, TEXT[:, :5]):
+            return None
+        return given, named | {name: named[name][:, :4] for name in ("input_ids", "attention_mask")}
+
+    model.register_forward_pre_hook(cut, with_kwargs=True)
+    wrapped = av.wrap(model)
+    with pytest.raises(UnsupportedModel, match=r"over other positions for other words; remove the hook"):
+        wrapped.trace_ids(TEXT[:, :5])
 
 
 def test_code_below_a_decorator_is_found() -> None:
