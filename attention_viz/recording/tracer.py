@@ -150,6 +150,7 @@ class Tracer:
         size, seconds = cost_of(self.runner.tree, inputs, calls, kept, words_later=later)
         report = reporting(ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only"))
         with restored(self.runner.tree.modules):
+            unproven = anatomy.words.refusal(self.runner, inputs, anatomy)
             with (
                 self._listener.listening(self.runner.model, inputs) as outside,
                 naming_nan(self.runner, inputs),
@@ -161,7 +162,8 @@ class Tracer:
             self._check_calls(recorded, inputs)
             found = axes(recorded)
             refuse_nan(self.runner, recorded, found.real(anatomy.streams), only_last=rest is not None)
-            anatomy.words.check(self.runner, inputs, anatomy)
+            if unproven is not None:
+                raise unproven
         measure = self._measure(inputs, None if edits else recorded, found, keep)
         shapes = None if cells is None else [call.attention.shape[-1:] * 2 for call in recorded.calls]
         provenance = provenance.leaving_out(parts_left_out(self.runner.model, outside, recorded, self.name, shapes))

@@ -76,12 +76,15 @@ def calls_together(
     batch = Batch(places=places, rows=len(readings), compute_rows=keep_call)
     refuse_autocast(tracer.name, runner.model)
     given = runner.inputs(_filled(readings, filling))
+    rows = [{name: one[row : row + 1] for name, one in given.items()} for row in range(len(readings))]
+    refusals = (tracer.anatomy.words.refusal(runner, one, tracer.anatomy) for one in rows)
+    unproven = [one for one in refusals if one is not None]
     with contextlib.suppress(RunEnded), runner.hearing(batch):
         _ = runner.model(**given, **_without_output(runner.named))
     if batch.heard != last + 1:
         raise UnsupportedModel(f"{tracer.name} computes a batch differently from its rows one by one")
-    for row in range(len(readings)):
-        tracer.anatomy.words.check(runner, {name: one[row : row + 1] for name, one in given.items()}, tracer.anatomy)
+    if unproven:
+        raise unproven[0]
     return kept
 
 

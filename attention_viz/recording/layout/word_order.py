@@ -106,6 +106,17 @@ class WordOrder:
             self._proven.pop(next(iter(self._proven)), None)
         self._proven[key] = None
 
+    def refusal(self, runner: "Runner", inputs: Mapping[str, Tensor], layout: Layout) -> UnsupportedModel | None:
+        """Return why `check` refuses a text, to be raised after its run.
+
+        The run's own errors come first, and hooks hear it last.
+        """
+        try:
+            self.check(runner, inputs, layout)
+        except UnsupportedModel as error:
+            return error
+        return None
+
 
 @dataclass(eq=False)
 class _Shown(KeepApart):
