@@ -103,18 +103,14 @@ def assert_open_to_all(page: Page) -> None:
         rules, theme = [] if dark else OF_COLOURS, "dark" if dark else "light"
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         # The explorer follows a moment later; without motion no colour is on its way.
-        page.wait_for_function(
-            """theme => [...document.querySelectorAll('[data-testid="explorer"]')]
-                .every(one => one.dataset.theme === theme)""",
-            arg=theme,
-        )
+        expect(page.locator(f'[data-testid="explorer"]:not([data-theme="{theme}"])')).to_have_count(0)
         found = page.evaluate(RUN.replace("axe.run(document, {", "axe.run(document, {preload: false,"), rules)
         grave = [one for one in found if one["impact"] in ("serious", "critical")]
         assert not grave, [(one["id"], node["html"][:200]) for one in grave for node in one["nodes"]]
     for width in (390, 1360):
         page.set_viewport_size({"width": width, "height": 844})
         # The explorer is drawn anew for another width, a moment later.
-        page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
+        expect(page.locator("html")).to_have_js_property("scrollWidth", width)
 
 
 def test_a_site_opens_from_a_file_is_searched_and_shuts_nobody_out(

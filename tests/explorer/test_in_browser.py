@@ -32,9 +32,12 @@ def part(page: Page, name: str) -> Locator:
 
 def redrawn(canvas: Locator, before: int) -> int:
     """What a canvas's pixels come to once they are other ones: a drawing may take until the next frame."""
-    others = f"([canvas, before]) => ({INK})(canvas) !== before"
-    canvas.page.wait_for_function(others, arg=[canvas.element_handle(), before])
-    return canvas.evaluate(INK)
+    # The page lets nobody else's script run in it, so wait_for_function can look only once.
+    for _ in range(1500):
+        if (ink := canvas.evaluate(INK)) != before:
+            return ink
+        canvas.page.wait_for_timeout(20)
+    pytest.fail("nothing else is drawn")
 
 
 def open_table(page: Page) -> list[list[str]]:

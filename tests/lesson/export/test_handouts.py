@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.lesson import EXERCISES, LESSONS, Scene
@@ -36,7 +36,7 @@ def printed(browser: Browser, tmp_path: Path) -> Printed:
         try:
             page.emulate_media(media="print")
             page.goto(file.as_uri())
-            page.wait_for_function("[...document.querySelectorAll('.figure')].every(one => one.querySelector('svg'))")
+            expect(page.locator(".figure:not(:has(svg))")).to_have_count(0)
             heights = page.locator("article").evaluate_all("all => all.map(one => one.getBoundingClientRect().height)")
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         finally:

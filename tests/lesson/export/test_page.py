@@ -310,7 +310,7 @@ def test_next_leads_from_test_to_test_and_each_place_opens_at_its_top(course: Pa
         assert page.evaluate("scrollY") > 0
         page.locator(turn).last.evaluate("one => one.click()")
         expect(page.locator("[aria-current]")).to_have_text(title)
-        page.wait_for_function("scrollY === 0")
+        expect(page.locator("html")).to_have_js_property("scrollTop", 0)
         expect(page.locator("h1")).to_be_focused()
         expect(page.locator(turn).first).to_have_text("← Back" if at > 1 else f"← {titles[0]}")
         expect(page.locator(turn).last).to_have_text("Next →" if at < len(titles) - 2 else f"{titles[-1]} →")
