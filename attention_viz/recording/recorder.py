@@ -354,3 +354,16 @@ def heard_by(recorder: Recorder, modules: Collection[nn.Module] = ()) -> Generat
 
 # Called at each attention call while a model is loaded; what it raises ends the load.
 asked: ContextVar[Callable[[], object]] = ContextVar("asked", default=lambda: None)
+
+
+def whole_output(attention: Attention) -> Tensor:
+    """Return an unchanged call's output, (row, head, query, d_v)."""
+    return fused(attention, closed=False) if fusible(attention) else attention.output
+
+
+def own_values(attention: Attention) -> Tensor:
+    """Return each position's own value, (row, head, query, d_v); the output if keys aren't the queries' positions."""
+    query, value = attention.query, attention.value
+    if query.ndim != 4 or query.shape[-2] != attention.key.shape[-2]:
+        return whole_output(attention)
+    return value.repeat_interleave(query.shape[1] // value.shape[1], dim=1)

@@ -100,14 +100,14 @@ class TokenAxes:
 
     def real(self, streams: Sequence[str]) -> Real:
         """Return a pass's real rows; `streams` has one per call."""
-        calls = [_real(self.queries[stream]) if stream in self.queries else None for stream in streams]
+        calls = [_real(self.queries.get(stream)) for stream in streams]
         last = "cross" if streams and streams[0] == "encoder" and "cross" in streams else next(iter(streams), "")
         read = "decoder" if "decoder" in streams else last or next(iter(self.queries))
-        return Real(_real(self.queries[read]) if read in self.queries else None, calls)
+        return Real(_real(self.queries.get(read)), calls)
 
 
-def _real(tokens: Tokens) -> tuple[bool, ...] | None:
-    return tuple(not padded for padded in tokens.padding) if any(tokens.padding) else None
+def _real(tokens: Tokens | None) -> tuple[bool, ...] | None:
+    return None if tokens is None or not any(tokens.padding) else tuple(not padded for padded in tokens.padding)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,11 +14,10 @@ import attention_viz as av
 from attention_viz.inputs.media.beside import Beside
 from attention_viz.inputs.media.beside_sound import BesideSoundReader
 from attention_viz.models.model import AttentionModel
-from attention_viz.recording.batches.batch import whole_output
 from attention_viz.recording.layout import measured as measuring
 from attention_viz.recording.layout.measured_times import measured_times
 from attention_viz.recording.layout.placeholders import Placeholders
-from attention_viz.recording.recorder import Call
+from attention_viz.recording.recorder import Call, whole_output
 from attention_viz.recording.runner import Runner
 from attention_viz.trace.tokens import Region
 from tests.models import picture_families

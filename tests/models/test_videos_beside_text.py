@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 import attention_viz as av
-from attention_viz.recording.batches.batch import whole_output
 from attention_viz.recording.layout import measured as measuring
-from attention_viz.recording.recorder import Call
+from attention_viz.recording.recorder import Call, whole_output
 from attention_viz.trace.tokens import Region
 from tests.models import picture_families
 from tests.models.video_families import FAMILIES, FRAMES, VIDEO, model_of, processor, wrapped

@@ -13,9 +13,9 @@ from attention_viz.circuits.opened import OpenedRun, cut_off, open_behind, run_b
 from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.operation.numerics import REORDERED
 from attention_viz.operation.shapes import of_head, shared_heads
-from attention_viz.recording.batches.batch import Batch, whole_output
+from attention_viz.recording.batches.batch import Batch
 from attention_viz.recording.gradients import ModelRun
-from attention_viz.recording.recorder import Call, RunEnded
+from attention_viz.recording.recorder import Call, RunEnded, whole_output
 from attention_viz.trace.kept import LayerNumber
 from attention_viz.trace.trace import Trace
 

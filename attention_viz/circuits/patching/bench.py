@@ -17,7 +17,7 @@ from attention_viz.inputs.device import device_of
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.numerics import EXACT, close
 from attention_viz.operation.terms import map_terms, on_device
-from attention_viz.recording.batches.batch import Batch, whole_output
+from attention_viz.recording.batches.batch import Batch
 from attention_viz.recording.batches.turns import LayerTurn, layer_turns, repeated
 from attention_viz.recording.call_chunks import CallPart
 from attention_viz.recording.gradients import ModelRun
@@ -26,7 +26,7 @@ from attention_viz.recording.interception.plan import NO_PLAN
 from attention_viz.recording.mixers.listening import heard_mixers
 from attention_viz.recording.mixers.record import MixerCall, MixerRecorder
 from attention_viz.recording.outputs.returned import outputs_of
-from attention_viz.recording.recorder import Call
+from attention_viz.recording.recorder import Call, whole_output
 from attention_viz.recording.towers import mixer_labels
 from attention_viz.recording.twin import Twin
 from attention_viz.trace.once import once

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import UnsupportedModel
-from attention_viz.operation.attention import Attention, fused, fusible
-from attention_viz.recording.recorder import Call, Recorder, RunEnded
+from attention_viz.recording.recorder import Call, Recorder, RunEnded, whole_output
 from attention_viz.recording.runner import Runner
 
 
@@ -48,11 +47,6 @@ class Batch(Recorder):
         self._last = call
         self._heard += 1
         return self.compute_rows(self.first + self._heard - 1, call)
-
-
-def whole_output(attention: Attention) -> Tensor:
-    """Return an unchanged call's output, (row, head, query, d_v)."""
-    return fused(attention, closed=False) if fusible(attention) else attention.output
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,9 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import narrowed
 from attention_viz.operation.terms import Term, map_terms
 from attention_viz.recording.as_written import refuse_autocast
-from attention_viz.recording.batches.batch import Batch, whole_output
+from attention_viz.recording.batches.batch import Batch
 from attention_viz.recording.call_rows import of_row
-from attention_viz.recording.recorder import Call, RunEnded
+from attention_viz.recording.recorder import Call, RunEnded, whole_output
 from attention_viz.recording.references.exact import refuse_nan_in, terms_of
 from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.kept import layers_in_words

@@ -19,11 +19,11 @@ from attention_viz.inputs.device import device_of
 from attention_viz.inputs.text import InputRow
 from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.protocol.model import Model
-from attention_viz.recording.batches.batch import Batch, whole_output
+from attention_viz.recording.batches.batch import Batch
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.mixers.listening import heard_mixers
 from attention_viz.recording.mixers.record import MixerCall, MixerRecorder
-from attention_viz.recording.recorder import Call, Recorder
+from attention_viz.recording.recorder import Call, Recorder, whole_output
 from attention_viz.recording.tracer import Tracer
 from attention_viz.trace.slots import has_target
 from attention_viz.trace.trace import Trace

@@ -16,11 +16,11 @@ from attention_viz.edits.places import concerns
 from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
 from attention_viz.operation.attention import without_autocast
 from attention_viz.operation.numerics import REORDERED, close
-from attention_viz.recording.batches.batch import Batch, whole_output
+from attention_viz.recording.batches.batch import Batch
 from attention_viz.recording.batches.turns import LayerTurn, layer_turns
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.interface import OURS
-from attention_viz.recording.recorder import Call, heard_by
+from attention_viz.recording.recorder import Call, heard_by, whole_output
 
 # So many tokens run at a time, those of all rows of a batch together.
 _TOKENS = 2048

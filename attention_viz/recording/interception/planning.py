@@ -12,7 +12,7 @@ from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.edits.kinds.masks import Block
 from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.operation.kernel import BOUNDS
-from attention_viz.recording.batches.batch import Batch, whole_output
+from attention_viz.recording.batches.batch import Batch
 from attention_viz.recording.copied import copied
 from attention_viz.recording.differences import Difference
 from attention_viz.recording.interception.bias_parts import named_parts
@@ -21,7 +21,7 @@ from attention_viz.recording.interception.proof import prove
 from attention_viz.recording.interface import OURS
 from attention_viz.recording.outputs.breaking import SEEN
 from attention_viz.recording.outputs.returned import outputs_of
-from attention_viz.recording.recorder import Call, Recorder, heard_by
+from attention_viz.recording.recorder import Call, Recorder, heard_by, whole_output
 from attention_viz.recording.runner import Runner
 from attention_viz.recording.sparse.proving import SparseKinds, check_rest, check_sparse_edits
 from attention_viz.recording.twin import Twin

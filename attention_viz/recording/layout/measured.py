@@ -15,9 +15,8 @@ from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.media.remade import PICTURE, Remade
-from attention_viz.recording.batches.batch import whole_output
 from attention_viz.recording.hooks import hooked
-from attention_viz.recording.recorder import Call, Recorder, RunEnded, recording
+from attention_viz.recording.recorder import Call, Recorder, RunEnded, own_values, recording
 from attention_viz.trace.tokens import Region
 
 if TYPE_CHECKING:
@@ -52,12 +51,10 @@ class Apart(Recorder):
 
     def hear(self, call: Call) -> Tensor:
         """Return each position's own value, (row, head, query, d_v)."""
-        query, key, value = (getattr(call.attention, name) for name in ("query", "key", "value"))
+        query = call.attention.query
         if self.tower is None and query.ndim == 4 and len(query) > 1:
             self.tower = query.transpose(1, 2).flatten(2).flatten(0, 1)
-        if query.shape[-2] != key.shape[-2] or query.ndim != 4:
-            return whole_output(call.attention)
-        return value.repeat_interleave(query.shape[1] // value.shape[1], dim=1)
+        return own_values(call.attention)
 
 
 def embedded(runner: "Runner", inputs: Mapping[str, Tensor]) -> tuple[Tensor, Tensor | None]:

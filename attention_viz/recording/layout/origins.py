@@ -14,6 +14,7 @@ from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.inputs.media.beside import marks_in
 from attention_viz.recording.layout.axes import PROMPT, SEEN, TEXT
 from attention_viz.recording.outputs.breaking import SEEN as MEDIA
+from attention_viz.recording.outputs.breaking import naming_trial
 from attention_viz.recording.recorder import Call, Recorder
 
 if TYPE_CHECKING:
@@ -74,8 +75,9 @@ class KeepApart(Recorder):
 
 def calls_apart(runner: "Runner", inputs: Mapping[str, Tensor]) -> tuple[Call, ...]:
     """Return the calls of a run that keeps each position to itself."""
-    recorder = KeepApart()
-    with runner.hearing(recorder):
+    recorder, name = KeepApart(), type(runner.model).__name__
+    problem = f"can't find the positions that {name} adds: with its positions kept apart"
+    with naming_trial(runner, problem), runner.hearing(recorder):
         runner.model(**(runner.settings | dict(inputs)))
     return recorder.calls()
 
@@ -87,19 +89,9 @@ def sides_of(runner: "Runner", inputs: Mapping[str, Tensor], calls: Sequence[Cal
         calls: those of these inputs.
     """
     changed = _changed(runner, inputs, lambda found: runner.record(found).calls)
-    try:
-        alone = calls_apart(runner, inputs)
-        moved = {kind: calls_apart(runner, found) for kind, (found, _) in changed.items()}
-    except AttentionVizError:
-        raise
-    except Exception as error:  # a family's own code, on numbers that it never has
-        raise UnsupportedModel(
-            f"can't find the positions that {type(runner.model).__name__} adds: with its positions kept apart, it "
-            f"raised {type(error).__name__}"
-        ) from error
-    runs = [alone, *moved.values(), *(after for _, after in changed.values())]
-    if any(len(one) != len(calls) for one in runs):
-        raise UnsupportedModel(f"{type(runner.model).__name__} makes other attention calls for another input")
+    alone = calls_apart(runner, inputs)
+    moved = {kind: calls_apart(runner, found) for kind, (found, _) in changed.items()}
+    check_counts(runner, calls, alone, *moved.values(), *(after for _, after in changed.values()))
     after = {kind: one for kind, (_, one) in changed.items()}
     return [
         (
@@ -108,6 +100,12 @@ def sides_of(runner: "Runner", inputs: Mapping[str, Tensor], calls: Sequence[Cal
         )
         for number in range(len(calls))
     ]
+
+
+def check_counts(runner: "Runner", calls: Sequence[Call], *others: Sequence[Call]) -> None:
+    """Refuse runs of other inputs that make another number of calls."""
+    if any(len(one) != len(calls) for one in others):
+        raise UnsupportedModel(f"{type(runner.model).__name__} makes other attention calls for another input")
 
 
 def words_of_rows(runner: "Runner", inputs: Mapping[str, Tensor], name: str) -> list[tuple[Tensor, Tensor]]:
@@ -127,7 +125,7 @@ def words_of_rows(runner: "Runner", inputs: Mapping[str, Tensor], name: str) -> 
         runs = [calls_apart(runner, {**inputs, name: torch.where(which, other, ids)}) for which in (has, ~has)]
         for call, start in enumerate(before):
             for side, at in _NAMES.items():
-                ones, zeros = (_distances(start, run[call], side) for run in runs)
+                ones, zeros = (distances(start, run[call], side) for run in runs)
                 found[call][at] += (ones > zeros).long() << bit
     return [(one[0], one[1]) for one in found]
 
@@ -211,7 +209,8 @@ def _moved(before: Call, after: Call, side: str) -> Tensor:
     return (other != one).any(dim=-1).any(dim=0).cpu()
 
 
-def _distances(before: Call, after: Call, side: str) -> Tensor:
+def distances(before: Call, after: Call, side: str) -> Tensor:
+    """Return how far each query or key moved between two runs, squared."""
     one, other = (getattr(call.attention, side).double() for call in (before, after))
     return (other - one).square().sum(dim=(0, 2)).cpu()
 

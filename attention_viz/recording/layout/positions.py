@@ -4,7 +4,7 @@ Each claim is tested: if a part changes, its position's query must change most i
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,10 @@ from torch import Tensor
 from attention_viz.errors import UnsupportedModel
 from attention_viz.recording.batches.batch import UNCHANGED, Intervention, call_of
 from attention_viz.recording.layout.foreign import foreign_code
-from attention_viz.recording.layout.origins import calls_apart
+from attention_viz.recording.layout.origins import calls_apart, check_counts, distances
 from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
-    from attention_viz.recording.recorder import Call
     from attention_viz.recording.runner import Runner
 
 # The ends of inputs' names that have an image's size in patches, so that its pixels are patches in a row.
@@ -143,7 +142,7 @@ def patches(
             f"can't match positions to image patches: {family} doesn't order them row by row, as these show: "
             f"{_listed(found)}"
         )
-    if any(True for _ in foreign_code(runner.tree.modules)):
+    if any(foreign_code(runner.tree.modules)):
         _check_kept(runner, inputs, name, {place: changed(place) for place in tried}, found)
     registers = min(getattr(_vision(runner.model.config), "num_register_tokens", None) or 0, max(before - 1, 0))
     return Grid(patch, before, count - before - rows * columns, registers)
@@ -160,9 +159,10 @@ def _check_kept(
     before = calls_apart(runner, inputs)
     count = before[0].attention.shape[-1]
     for place, pixels in changed.items():
-        for one, other in zip(before, calls_apart(runner, {**inputs, name: pixels}), strict=True):
-            for term, after in _sides(one, other):
-                far = (term - after).square().sum(dim=(0, 2))
+        after = calls_apart(runner, {**inputs, name: pixels})
+        check_counts(runner, before, after)
+        for one, other in zip(before, after, strict=True):
+            for far in (distances(one, other, side) for side in ("query", "key")):
                 if len(far) == count and bool(far.any()) and int(far.argmax()) != found[place]:
                     path = next(path for path, module in runner.model.named_modules() if module is one.module)
                     raise UnsupportedModel(
@@ -170,14 +170,6 @@ def _check_kept(
                         f"{place[2]} is at position {int(far.argmax())}, but at {found[place]} in the first layer; "
                         "remove the hook, forward or subclass that moves it"
                     )
-
-
-def _sides(one: "Call", other: "Call") -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield two calls' queries, then their keys, of equal shape."""
-    for name in ("query", "key"):
-        term, after = getattr(one.attention, name), getattr(other.attention, name)
-        if term.shape == after.shape:
-            yield term, after
 
 
 def frames(

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.operation.attention import fused, fusible
 from attention_viz.recording.layout.digits import mixed
-from attention_viz.recording.recorder import Call, Recorder
+from attention_viz.recording.recorder import Call, Recorder, own_values
 
 # Slots that add less than this share of a layer's output are made to add more.
 _SMALL = 0.1
@@ -29,14 +28,10 @@ class SlotRecorder(Recorder):
 
     def hear(self, call: Call) -> Tensor:
         """Return each slot's own value, (row, head, query, d_v)."""
-        query, key, value = (getattr(call.attention, name) for name in ("query", "key", "value"))
-        factor = self.factors.get(len(self.shown), 1.0)
+        attention, factor = call.attention, self.factors.get(len(self.shown), 1.0)
         self._modules.append(call.module)
-        self.shown.append([mixed(one) for one in (query, key, value)])
-        if query.shape[-2] != key.shape[-2] or query.ndim != 4:
-            attention = call.attention
-            return factor * (fused(attention, closed=False) if fusible(attention) else attention.output)
-        return factor * value.repeat_interleave(query.shape[1] // value.shape[1], dim=1)
+        self.shown.append([mixed(one) for one in (attention.query, attention.key, attention.value)])
+        return factor * own_values(attention)
 
 
 @dataclass(frozen=True, eq=False)

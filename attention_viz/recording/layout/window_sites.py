@@ -81,11 +81,10 @@ def separate(sites: Iterable[WindowSite]) -> list[list[WindowSite]]:
     """Sort calls into lists without modules inside each other."""
     found = list[list[WindowSite]]()
     for site in sites:
-        home = site.home
-        if home is None:
+        if site.home is None:
             continue
-        inside = {*home.modules()}
-        fits = (one for one in found if not any(other.home in inside or home in _inside(other) for other in one))
+        inside = _inside(site)
+        fits = (one for one in found if not any(other.home in inside or site.home in _inside(other) for other in one))
         free = next(fits, None)
         found.append([site]) if free is None else free.append(site)
     return found

@@ -67,13 +67,19 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor], *, shapes: bool = Fal
         _refuse_too_large(runner, error)
         if runs_alone(runner, inputs):
             raise UnsupportedModel(f"{family} runs, but not with our attention: {failing(error)}") from error
-        what = "text alone" if {*inputs} <= _TEXT else " and ".join(inputs)
-        what = described(inputs) if shapes else what
-        needed = "" if shapes else _needed(runner, inputs, error)
-        fix = "; pass a shorter text" if shapes and isinstance(error, IndexError) else ""
-        if shapes and SEEN & {*inputs}:
-            fix = "; pass inputs of the example's type, in a size that the model reads"
-        raise UnsupportedModel(f"{family} doesn't run on {what}: {needed or failing(error)}{fix}") from error
+        if shapes:
+            what, why = described(inputs), f"{failing(error)}{_other_size(inputs, error)}"
+        else:
+            what = "text alone" if {*inputs} <= _TEXT else " and ".join(inputs)
+            why = _needed(runner, inputs, error) or failing(error)
+        raise UnsupportedModel(f"{family} doesn't run on {what}: {why}") from error
+
+
+def _other_size(inputs: Mapping[str, Tensor], error: Exception) -> str:
+    """Return what to pass to a model that ran on inputs of other sizes; "" if that is unknown."""
+    if SEEN & {*inputs}:
+        return "; pass inputs of the example's type, in a size that the model reads"
+    return "; pass a shorter text" if isinstance(error, IndexError) else ""
 
 
 def _refuse_too_large(runner: "Runner", error: Exception) -> None:
@@ -89,7 +95,7 @@ def naming_trial(runner: "Runner", problem: str, fix: str = "its own error is th
     try:
         yield
     except Exception as error:
-        if isinstance(error, AttentionVizError) and not isinstance(error, ShapeError):
+        if _is_ours(error):
             raise
         _refuse_too_large(runner, error)
         raise UnsupportedModel(f"{problem}, it raised {type(error).__name__}; {fix}") from error
@@ -97,7 +103,7 @@ def naming_trial(runner: "Runner", problem: str, fix: str = "its own error is th
 
 def failing(error: BaseException) -> str:
     """Name the module whose own code failed; one of our own errors says it itself."""
-    if isinstance(error, AttentionVizError) and not isinstance(error, ShapeError):
+    if _is_ours(error):
         return first_line(error)
     modules = _modules(error)
     if not modules:
@@ -105,6 +111,11 @@ def failing(error: BaseException) -> str:
     path = next((name for name, module in modules[0].named_modules() if module is modules[-1]), "")
     why = f": {first_line(error)}" if isinstance(error, ShapeError) else "; its own error is this error's cause"
     return f"{path or 'its forward'} ({type(modules[-1]).__name__}) fails{why}"
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Return whether an error gives its own reason; shapes that don't fit inside a model give none."""
+    return isinstance(error, AttentionVizError) and not isinstance(error, ShapeError)
 
 
 def _modules(error: BaseException) -> list[nn.Module]:
@@ -175,9 +186,8 @@ def naming_foreign(runner: "Runner", inputs: Mapping[str, Tensor], *, edited: bo
     except _ReportError as stopped:
         raise stopped.error from None
     except Exception as error:
-        ours = isinstance(error, AttentionVizError) and not isinstance(error, ShapeError)
         inside = _modules(error) or (SEEN & {*inputs} and not isinstance(error, ShapeError))
-        if ours or not inside or (edited and runs_alone(runner, inputs)):
+        if _is_ours(error) or not inside or (edited and runs_alone(runner, inputs)):
             raise
         with naming(runner, inputs, shapes=True):
             raise

@@ -130,8 +130,10 @@ def copies_differ(twin: Twin, inputs: Mapping[str, Tensor], own: Tensor | None) 
 def why_nan(model: nn.Module) -> str:
     """Tell weights with NaN from a run that makes it, as a refusal's words."""
     why, read_all = _why_not_finite(model)
-    if why:
-        return why
+    return why or _why_made(model, read_all=read_all)
+
+
+def _why_made(model: nn.Module, *, read_all: bool) -> str:
     kinds = {one.dtype for one in model.parameters() if one.is_floating_point()}
     known = "though its weights are all finite" if read_all else "though the weights that can be read here are finite"
     if narrow := kinds - _WIDE:
@@ -211,9 +213,10 @@ def naming_nan(runner: Runner, inputs: Mapping[str, Tensor]) -> Generator[None]:
             own = own[mask.bool()]
         if own is None or not bool(own.isnan().any()):
             raise
-        if why := _why_not_finite(runner.model)[0]:
+        why, read_all = _why_not_finite(runner.model)
+        if why:
             raise UnsupportedModel(f"{family_of(runner.model)} {why}") from error
-        raise UnsupportedModel(f"{error}; by itself, it {why_nan(runner.model)}") from error
+        raise UnsupportedModel(f"{error}; by itself, it {_why_made(runner.model, read_all=read_all)}") from error
 
 
 class ApartError(UnsupportedModel):

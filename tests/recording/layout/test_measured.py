@@ -14,11 +14,10 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.media.beside import Beside, BesideReader
 from attention_viz.inputs.media.readers import InputField
 from attention_viz.inputs.media.remade import Remade
-from attention_viz.recording.batches.batch import whole_output
 from attention_viz.recording.layout import measured as measuring
 from attention_viz.recording.layout.measured import measured
 from attention_viz.recording.layout.placeholders import MeasuredPlaceholders, Placeholders
-from attention_viz.recording.recorder import Call
+from attention_viz.recording.recorder import Call, whole_output
 from attention_viz.recording.runner import Runner
 from attention_viz.trace.tokens import Region
 from tests.models.picture_families import IMAGE, PIXELS, PROCESSORS, tensors_of, text_of, tiny_of
