@@ -114,12 +114,15 @@ def test_given_numbers_are_finite(name: str) -> None:
         av.Trace.from_qkv(given["query"], given["key"], given["value"])
 
 
-def test_a_batch_and_a_step_with_nan_are_refused() -> None:
-    """A table of positions has NaN at its sixth."""
+@pytest.mark.parametrize("hooked", [False, True])
+def test_a_batch_and_a_step_with_nan_are_refused(*, hooked: bool) -> None:
+    """A table of positions has NaN at its sixth; a hook's words are proven before."""
     tokenizer = shipped("induction").tokenizer
     assert tokenizer is not None
     sizes: dict[str, Any] = {"n_layer": 2, "n_head": 2, "n_embd": 16, "n_positions": 32}
     model = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes)).eval()
+    if hooked:
+        model.transformer.h[0].register_forward_hook(lambda _module, _inputs, output: output)
     wrapped, reason = av.wrap(model, tokenizer), r"numbers in transformer\.wpe\.weight"
     with torch.no_grad():
         model.transformer.wpe.weight[5, 0] = torch.nan

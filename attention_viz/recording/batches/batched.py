@@ -84,6 +84,7 @@ def calls_together(
     if batch.heard != last + 1:
         raise UnsupportedModel(f"{tracer.name} computes a batch differently from its rows one by one")
     if unproven:
+        refuse_nan_in(runner, (term for call in kept.values() for term in terms_of(call.attention)))
         raise unproven[0]
     return kept
 
