@@ -1,10 +1,14 @@
 """A model's modules, listed once until they change: listing them takes as long as a layer of a small model."""
 
+import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torch import Tensor, nn
+
+# What every module has, so that its other attributes are its own settings.
+_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +82,19 @@ def buffers_of(modules: Sequence[nn.Module]) -> list[Tensor]:
     return _each_once(one for module in modules for one in vars(module)["_buffers"].values())
 
 
+def own_names(attributes: Iterable[str]) -> tuple[str, ...]:
+    """Return those of a module's attributes that not every module has."""
+    return _own_names(tuple(attributes))
+
+
 def first_tensor(model: nn.Module) -> Tensor | None:
     """Return a model's first parameter, or its first buffer; None without any."""
     return next(itertools.chain(model.parameters(), model.buffers()), None)
+
+
+@functools.lru_cache(maxsize=1 << 12)  # modules of a class share theirs
+def _own_names(attributes: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in attributes if name not in _OF_EVERY_MODULE)
 
 
 def _each_once(tensors: Iterator[Tensor | None]) -> list[Tensor]:

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as every_module
 
-from attention_viz.recording.weights.unchanged import HOOKS, own_names
+from attention_viz.inputs.module_tree import own_names
+from attention_viz.recording.weights.unchanged import HOOKS
 
 # Packages whose layers keep each token at its position: they wrap, place, quantize or speed up layers.
 _KNOWN = frozenset(sys.stdlib_module_names) | frozenset(
@@ -27,8 +28,8 @@ _KNOWN = frozenset(sys.stdlib_module_names) | frozenset(
     unsloth_zoo vptq xformers
     """.split()
 )
-# Packages of towers for images, which move patches, but no words.
-_TOWERS = frozenset({"timm"})
+# The towers of timm move an image's patches, but no words. One set for all texts: classes are remembered by it.
+_KNOWN_FOR_WORDS = _KNOWN | {"timm"}
 _CODE = (FunctionType, MethodType, functools.partial)
 
 
@@ -61,7 +62,7 @@ def foreign_code(modules: Iterable[nn.Module], *, images: bool = True) -> Iterat
     Args:
         images: whether code that moves an image's patches alone counts.
     """
-    known = _KNOWN if images else _KNOWN | _TOWERS
+    known = _KNOWN if images else _KNOWN_FOR_WORDS
     for name in ("_global_forward_hooks", "_global_forward_pre_hooks"):
         hooks: Mapping[int, object] = getattr(every_module, name)
         yield from (ForeignCode(None, "the hook", hook) for hook in hooks.values() if not _is_known(hook, known))
@@ -69,7 +70,7 @@ def foreign_code(modules: Iterable[nn.Module], *, images: bool = True) -> Iterat
         own, kind = vars(module), type(module)
         if not _is_known_class(kind, kind.forward, known):
             yield ForeignCode(module, "the class", kind)
-        for name in own_names(tuple(own)):
+        for name in own_names(own):
             value = own[name]
             if type(value) in _CODE and not _is_known(value, known):
                 yield ForeignCode(module, f"the function {name}", value)

@@ -14,6 +14,7 @@ from torch import OutOfMemoryError, Tensor, nn
 
 from attention_viz.errors import AttentionVizError, LoadCancelled, ShapeError, UnsupportedModel, first_line
 from attention_viz.inputs.media.arrays import described
+from attention_viz.inputs.module_tree import own_names
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -206,7 +207,8 @@ def restored(modules: Iterable[nn.Module]) -> Generator[None]:
 
 
 def _settings(module: nn.Module) -> dict[str, object]:
-    return {name: one for name, one in vars(module).items() if type(one) in (int, float, tuple)}
+    own = vars(module)
+    return {name: one for name in own_names(own) if type(one := own[name]) in (int, float, tuple)}
 
 
 def runs_alone(runner: "Runner", inputs: Mapping[str, Tensor]) -> bool:

@@ -15,13 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import TraceError
-from attention_viz.inputs.module_tree import ModuleTree, buffers_of, parameters_of
+from attention_viz.inputs.module_tree import ModuleTree, buffers_of, own_names, parameters_of
 from attention_viz.trace.provenance import Fidelity
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-# What every module has, so that its other attributes are its own settings.
-_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 _PLAIN = frozenset({bool, int, float, str})
 _HOLDING = frozenset({list, tuple, dict, set})
 _SETTINGS = _PLAIN | _HOLDING
@@ -228,7 +226,7 @@ def _settings(modules: Iterable[nn.Module]) -> Iterator[object]:
     for module in modules:
         own = vars(module)
         yield id(module), id(own.get("forward")), id(type(module).forward)
-        for name in own_names(tuple(own)):
+        for name in own_names(own):
             value = own[name]
             if type(value) in _SETTINGS:
                 yield name, value if type(value) in _PLAIN else _plain_values(value)
@@ -236,12 +234,6 @@ def _settings(modules: Iterable[nn.Module]) -> Iterator[object]:
             if hooks := own[name]:
                 others = (hook for hook in hooks.values() if not getattr(hook, "__module__", "").startswith(_OURS))
                 yield from map(id, others)
-
-
-@functools.lru_cache(maxsize=1 << 12)
-def own_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the attributes that not every module has; modules of a class share theirs."""
-    return tuple(name for name in names if name not in _OF_EVERY_MODULE)
 
 
 def _plain_values(value: Any) -> object:
