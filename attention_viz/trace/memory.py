@@ -5,13 +5,15 @@ import ctypes
 import math
 import mmap
 import tempfile
+import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.operation.attention import Attention
@@ -20,10 +22,6 @@ from attention_viz.operation.token_mixer import TokenMixer
 
 if TYPE_CHECKING:
     from typing import IO
-import threading
-from collections.abc import Iterator
-
-from jaxtyping import Float
 
 # What a call has of its own; the others, such as masks, are shared by layers.
 _OWN = ("query", "key", "value", "decay", "write", "gate", "floor")
@@ -62,6 +60,8 @@ class RestingFile:
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="attention_viz-")
         _ = weakref.finalize(self, self._file.close)
         self._taken = 0
+        # Where the file ends; several threads may write at once, since a device's tensors leave in one of their own.
+        self._end, self._writing = 0, threading.Lock()
         self._writer: ThreadPoolExecutor | None = None
         # What is on its way into the file, the oldest first; and masks that came from a device.
         self._leaving = list["Future[None]"]()
@@ -142,13 +142,16 @@ class RestingFile:
         return self._write(dense.shape, tensor.dtype, [dense.view(-1)]).permute(back)
 
     def _write(self, shape: Sequence[int], dtype: torch.dtype, pieces: Iterable[Tensor]) -> Tensor:
-        file = self._file
-        start = -(-file.seek(0, 2) // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
-        _ = file.seek(start)
+        file, length = self._file, math.prod(shape) * dtype.itemsize
+        with self._writing:
+            start = at = -(-self._end // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
+            self._end = start + length
         for piece in pieces:
-            _ = file.write(piece.contiguous().view(torch.uint8).numpy().data)
-        file.flush()
-        length = math.prod(shape) * dtype.itemsize
+            data = piece.contiguous().view(torch.uint8).numpy().data
+            with self._writing:
+                _ = file.seek(at)
+                at += file.write(data)
+                file.flush()
         # A private mapping: writing into the tensor changes a copy of the page, as in ordinary memory.
         mapped = mmap.mmap(file.fileno(), length, offset=start, access=mmap.ACCESS_COPY)
         rested = torch.from_numpy(numpy.frombuffer(mapped, numpy.uint8)).view(dtype).view(*shape)

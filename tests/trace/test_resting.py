@@ -2,6 +2,8 @@
 
 import gc
 import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,22 @@ def test_writing_into_one_changes_no_other() -> None:
     one, other = file.put(tensor), file.put(tensor)
     one[3] = -1
     assert other[3] == 3 and tensor[3] == 3 and one[3] == -1
+
+
+def test_threads_that_write_at_once_keep_to_places_of_their_own() -> None:
+    """As a device's tensors do, while others of the same run are written."""
+    file, tensors = RestingFile(), [torch.full((1000 + at,), float(at)) for at in range(400)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            rested = [*threads.map(file.put, tensors)]
+    finally:
+        sys.setswitchinterval(before)
+    assert all(is_resting(one) for one in rested)
+    assert [
+        at for at, (one, tensor) in enumerate(zip(rested, tensors, strict=True)) if not torch.equal(one, tensor)
+    ] == []
 
 
 def test_the_numbers_are_there_after_memory_was_let_go() -> None:
