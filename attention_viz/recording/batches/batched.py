@@ -1,7 +1,7 @@
 """Runs several texts in one padded pass and cuts out their traces; ends at the last kept call."""
 
 import contextlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,7 +36,10 @@ def traces_together(
     lengths = [len(one.tokens) for one in readings]
     if tracer.anatomy.axes or tracer.anatomy.has_spans:
         raise UnsupportedModel(f"{tracer.name} adds positions to its texts, so they are traced one by one")
-    calls = calls_together(tracer, readings, keep, filling)
+    given = tracer.runner.inputs(_filled(readings, filling))
+    rows = ({name: one[row : row + 1] for name, one in given.items()} for row in range(len(readings)))
+    refusals = [tracer.anatomy.words.refusal(tracer.runner, one, tracer.anatomy) for one in rows]
+    calls = _calls_together(tracer, given, len(readings), keep)
     (stream,) = tracer.anatomy.layers
     cut = _Cut({})
     found = list[Trace]()
@@ -52,11 +55,13 @@ def traces_together(
         nothing = Fidelity(None, None, 0.0, "nothing: it is one of several in a batch")
         provenance = provenance.leaving_out(mixing)
         found.append(Trace({stream: layers}, axes.queries, axes.keys, torch.zeros(0, 0), provenance, nothing, kept))
+    for refusal in filter(None, refusals):
+        raise refusal
     return found
 
 
-def calls_together(
-    tracer: Tracer, readings: Sequence[InputRow], keep: frozenset[int] | None = None, filling: int = 0
+def _calls_together(
+    tracer: Tracer, given: Mapping[str, Tensor], rows: int, keep: frozenset[int] | None
 ) -> dict[int, Call]:
     """Return a batch's calls by number, with the batch axis; `keep` has call numbers, None for all."""
     runner, places = tracer.runner, tracer.anatomy.places
@@ -73,19 +78,12 @@ def calls_together(
             raise RunEnded
         return whole_output(call.attention)
 
-    batch = Batch(places=places, rows=len(readings), compute_rows=keep_call)
+    batch = Batch(places=places, rows=rows, compute_rows=keep_call)
     refuse_autocast(tracer.name, runner.model)
-    given = runner.inputs(_filled(readings, filling))
-    rows = [{name: one[row : row + 1] for name, one in given.items()} for row in range(len(readings))]
-    refusals = (tracer.anatomy.words.refusal(runner, one, tracer.anatomy) for one in rows)
-    unproven = [one for one in refusals if one is not None]
     with contextlib.suppress(RunEnded), runner.hearing(batch):
         _ = runner.model(**given, **_without_output(runner.named))
     if batch.heard != last + 1:
         raise UnsupportedModel(f"{tracer.name} computes a batch differently from its rows one by one")
-    if unproven:
-        refuse_nan_in(runner, (term for call in kept.values() for term in terms_of(call.attention)))
-        raise unproven[0]
     return kept
 
 

@@ -200,19 +200,24 @@ def _origins(before: Call, number: int, after: Mapping[str, Sequence[Call]], sid
 
 def _moved(before: Call, after: Call, side: str) -> Tensor:
     """Return which rows differ, bit by bit: what reads the input may move by little."""
+    one, other = _both(before, after, side)
+    return (other != one).any(dim=-1).any(dim=0).cpu()
+
+
+def distances(before: Call, after: Call, side: str) -> Tensor:
+    """Return how far each query or key moved between two runs, squared."""
+    one, other = _both(before, after, side)
+    return (other.double() - one.double()).square().sum(dim=(0, 2)).cpu()
+
+
+def _both(before: Call, after: Call, side: str) -> tuple[Tensor, Tensor]:
     one, other = (getattr(call.attention, side) for call in (before, after))
     if one.shape != other.shape:
         raise UnsupportedModel(
             "it attends over another number of positions for another input of the same size, such as patches of bytes; "
             "use a model whose positions are its tokens"
         )
-    return (other != one).any(dim=-1).any(dim=0).cpu()
-
-
-def distances(before: Call, after: Call, side: str) -> Tensor:
-    """Return how far each query or key moved between two runs, squared."""
-    one, other = (getattr(call.attention, side).double() for call in (before, after))
-    return (other - one).square().sum(dim=(0, 2)).cpu()
+    return one, other
 
 
 def _rows(call: Call, side: str) -> int:

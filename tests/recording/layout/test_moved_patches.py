@@ -56,3 +56,24 @@ def test_a_harmless_hook_leaves_places() -> None:
     model, inputs = hooked(lambda patches: patches)
     tokens = av.wrap(model, inputs=inputs).trace(inputs).query_tokens("picture")
     assert tokens.placed and tokens.labels[:2] == ("[CLS]", "0,0")
+
+
+def test_patches_that_are_dropped_by_their_pixels_are_no_error() -> None:
+    """The runs of changed images have fewer positions than the image's own."""
+    model, inputs = tiny("vit")
+    model, largest = copy.deepcopy(model), [0.0]
+
+    def look(_module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        largest[0] = float((named["pixel_values"] if "pixel_values" in named else given[0]).abs().max())
+
+    def drop(_module: Any, _given: Any, output: Any) -> Any:
+        first = output[0] if isinstance(output, tuple) else output
+        found = first if largest[0] <= most else first[:, :-1]
+        return (found, *output[1:]) if isinstance(output, tuple) else found
+
+    most = float(inputs["pixel_values"].abs().max())
+    layers = model.layers if hasattr(model, "layers") else model.encoder.layer
+    model.register_forward_pre_hook(look, with_kwargs=True)
+    layers[0].register_forward_hook(drop)
+    tokens = av.wrap(model, inputs=inputs).trace(inputs).query_tokens("picture")
+    assert tokens.placed and tokens.labels[:2] == ("[CLS]", "0,0")
